@@ -1,0 +1,126 @@
+# make demo    set everything up and watch a sparse network learn
+# make test    set everything up and run every check
+#
+# Both start from a fresh clone and need only Python 3.11 with venv, a C++20 compiler and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CLANG_SOURCES = $(shell find native -name '*.cpp' -o -name '*.hpp')
+
+export MPLBACKEND ?= Agg
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build lint format types unit bench docs asan ubsan tsan clean
+
+help:
+	@echo "make demo | test | build | lint | format | bench | docs | asan | ubsan | tsan | clean"
+
+# ------------------------------------------------------------------------------------- set-up
+
+# Each stamp is a layer of the environment; a layer is made again when what defines it changes.
+$(VENV)/tools.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "ratoon needs Python 3.11 or later; try make PYTHON=python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja
+	touch $@
+
+$(VENV)/core.stamp: $(VENV)/tools.stamp pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/core.stamp
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[test]'
+	touch $@
+
+$(VENV)/docs.stamp: $(VENV)/core.stamp
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[docs]'
+	touch $@
+
+# Recompile what changed.  The module is renamed into place, so a process that has the old one
+# loaded goes on undisturbed.
+build: $(VENV)/core.stamp
+	@dir=$$(ls -td build/editable/*/ | head -n 1) && \
+	site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/ratoon && \
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build "$$dir" && \
+	for file in "$$dir"_native.*; do \
+	    target="$$site/$${file##*/}"; \
+	    cmp -s "$$file" "$$target" || \
+	        { cp "$$file" "$$target.new" && mv -f "$$target.new" "$$target"; } || exit 1; \
+	done
+
+# ------------------------------------------------------------------------------------- checks
+
+demo: build
+	$(BIN)/ratoon demo
+
+test: lint types unit
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(CLANG_SOURCES)
+	$(BIN)/codespell
+
+types: $(VENV)/test.stamp build
+	$(BIN)/mypy --strict src
+
+unit: $(VENV)/test.stamp build
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CLANG_SOURCES)
+
+# ----------------------------------------------------------------------------- other targets
+
+bench: build
+	$(BIN)/python benchmarks/epoch.py --threads 1
+	$(BIN)/python benchmarks/rewire.py
+
+docs: $(VENV)/docs.stamp build
+	$(BIN)/python -m sphinx -W --keep-going docs build/docs
+
+# A sanitizer gets a build folder and an environment of its own.  The environment holds nothing
+# but ratoon; for all other packages it looks into the main one.  Reports would be swallowed by
+# pytest's capture, hence -s; what counts is the exit code.
+asan: export PYTHONMALLOC = malloc
+asan: export ASAN_OPTIONS = detect_leaks=0:exitcode=99
+asan: export SANITIZER_RUNTIME = libasan.so
+asan: .venv-address/ratoon.stamp
+	$(run_sanitized)
+
+ubsan: export UBSAN_OPTIONS = print_stacktrace=1:halt_on_error=1
+ubsan: export SANITIZER_RUNTIME = libubsan.so
+ubsan: .venv-undefined/ratoon.stamp
+	$(run_sanitized)
+
+tsan: export TSAN_OPTIONS = exitcode=66:halt_on_error=1
+tsan: export SANITIZER_RUNTIME = libtsan.so
+tsan: .venv-thread/ratoon.stamp
+	$(run_sanitized)
+
+define run_sanitized
+LD_PRELOAD="$$(g++ -print-file-name=$$SANITIZER_RUNTIME) $$(g++ -print-file-name=libstdc++.so)" \
+    $(<D)/bin/python -m pytest -s -p no:cacheprovider $(or $(TESTS),tests)
+endef
+
+.venv-%/ratoon.stamp: $(VENV)/test.stamp CMakeLists.txt FORCE
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	$(@D)/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
+	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* .
+	touch $@
+
+FORCE:
+
+clean:
+	rm -rf build dist .venv-* htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache \
+	    .hypothesis .import_linter_cache src/ratoon/_native.pyi
+	rm -f $(VENV)/core.stamp $(VENV)/test.stamp $(VENV)/docs.stamp
