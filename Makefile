@@ -115,7 +115,8 @@ endef
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
 	$(@D)/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
-	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* .
+	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* \
+	    -C install.strip=false .
 	touch $@
 
 FORCE:
