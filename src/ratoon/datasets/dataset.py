@@ -1,0 +1,215 @@
+"""`Dataset`: one matrix, its labels, its names, and where it all came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ratoon.errors import InvalidInputError
+
+Matrix: TypeAlias = Any
+"""A 2-D float32 or float64 `ndarray`, or a SciPy CSR matrix of the same."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Samples in rows, features in columns, and what is known about both.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features) or SciPy CSR matrix
+        float32 or float64.
+    y : ndarray of shape (n_samples,) or None
+        For classes, int64 codes that index `class_names`; for a continuous target, float64.
+    feature_names, sample_names : tuple of str or None
+        None where the file gives none.
+    class_names : tuple of str or None
+        The labels as the file writes them; None for a continuous target or no target.
+    source : str
+        Path, address or generator call.
+    sha256 : str or None
+        Digest of the file's bytes as stored (of all files, for a folder).
+    notes : tuple of str
+        What the reader decided on its own, for instance which way round the samples lie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = Dataset(np.eye(3), np.array([0, 1, 1]), class_names=("healthy", "ill"))
+    >>> data
+    Dataset(3 samples x 3 features, float64, classes: healthy 1, ill 2)
+    >>> data.labels
+    array(['healthy', 'ill', 'ill'], dtype='<U7')
+    """
+
+    X: Matrix
+    y: NDArray[Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    sample_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    source: str = ""
+    sha256: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if getattr(self.X, "ndim", None) != 2:
+            raise InvalidInputError("Dataset: `X` must have two dimensions, samples by features.")
+        if self.X.dtype not in (np.float32, np.float64):
+            raise InvalidInputError(
+                f"Dataset: `X` must be float32 or float64, got {self.X.dtype}; use X.astype."
+            )
+        if sp.issparse(self.X) and self.X.format != "csr":
+            raise InvalidInputError(
+                f"Dataset: a sparse `X` must be CSR, got {self.X.format}; use X.tocsr()."
+            )
+        _check_length("feature_names", self.feature_names, self.n_features)
+        _check_length("sample_names", self.sample_names, self.n_samples)
+        self._check_y()
+
+    def _check_y(self) -> None:
+        if self.y is None:
+            return
+        _check_length("y", self.y, self.n_samples)
+        if self.class_names is None:
+            return
+        if not np.issubdtype(self.y.dtype, np.integer):
+            raise InvalidInputError("Dataset: with `class_names`, `y` must hold integer codes.")
+        if self.y.size and not 0 <= self.y.min() <= self.y.max() < len(self.class_names):
+            raise InvalidInputError(
+                f"Dataset: `y` must lie in 0..{len(self.class_names) - 1}, one per class name;"
+                f" it spans {self.y.min()}..{self.y.max()}."
+            )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of `X`."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of `X`."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 without labels or with a continuous target."""
+        return len(self.class_names or ())
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether `X` is a SciPy CSR matrix."""
+        return bool(sp.issparse(self.X))
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """`y` in the file's own words: class names, or the continuous target itself."""
+        if self.y is None or self.class_names is None:
+            return self.y
+        named: NDArray[Any] = np.asarray(self.class_names)[self.y]
+        return named
+
+    @property
+    def class_counts(self) -> dict[str, int]:
+        """Samples of each class, in the order of `class_names`."""
+        if self.y is None or self.class_names is None:
+            return {}
+        counts = np.bincount(self.y, minlength=len(self.class_names))
+        return dict(zip(self.class_names, counts.tolist(), strict=True))
+
+    def feature_label(self, feature: int) -> str:
+        """Name of a feature, or ``"feature 7"`` where the file gives no names."""
+        return self.feature_names[feature] if self.feature_names else f"feature {feature}"
+
+    def take(self, samples: Sequence[int] | NDArray[Any]) -> Dataset:
+        """Return the data set of these samples only, in this order.
+
+        Examples
+        --------
+        >>> Dataset(np.eye(3), sample_names=("a", "b", "c")).take([2, 0]).sample_names
+        ('c', 'a')
+        """
+        rows = np.arange(self.n_samples)[np.asarray(samples)]
+        names = self.sample_names
+        return replace(
+            self,
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            sample_names=None if names is None else tuple(names[row] for row in rows),
+        )
+
+    def describe(self) -> str:
+        """Return a few lines of text: size, classes, names, origin, decisions taken.
+
+        Examples
+        --------
+        >>> print(Dataset(np.eye(2), np.array([0, 1]), class_names=("a", "b")).describe())
+        samples   2
+        features  2, float64, dense, 0.0 MB
+        classes   a 1 (50%), b 1 (50%)
+        """
+        density = ""
+        if self.is_sparse:
+            density = f" with {100 * self.X.nnz / max(1, self.n_samples * self.n_features):.2g}%"
+            density += " of the values stored"
+        storage = ("sparse" if self.is_sparse else "dense") + density
+        lines = [
+            f"samples   {self.n_samples}" + _some_names(self.sample_names),
+            f"features  {self.n_features}, {self.X.dtype}, {storage},"
+            f" {self._n_bytes() / 1e6:.1f} MB" + _some_names(self.feature_names),
+        ]
+        if self.class_names is not None:
+            shares = (
+                f"{name} {count} ({100 * count / max(1, self.n_samples):.0f}%)"
+                for name, count in self.class_counts.items()
+            )
+            lines.append("classes   " + ", ".join(shares))
+        elif self.y is not None:
+            low, high = (self.y.min(), self.y.max()) if self.y.size else (np.nan, np.nan)
+            lines.append(f"target    {low:.4g} to {high:.4g}")
+        if self.source:
+            lines.append(f"source    {self.source}")
+        if self.sha256:
+            lines.append(f"sha256    {self.sha256}")
+        lines.extend(f"note      {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    def _n_bytes(self) -> int:
+        if self.is_sparse:
+            return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
+        return int(self.X.nbytes)
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_samples} samples x {self.n_features} features", str(self.X.dtype)]
+        if self.is_sparse:
+            parts.append(f"sparse with {self.X.nnz} stored values")
+        if self.class_names is not None and len(self.class_names) <= 6:
+            counts = (f"{name} {count}" for name, count in self.class_counts.items())
+            parts.append("classes: " + ", ".join(counts))
+        elif self.class_names is not None:
+            parts.append(f"{len(self.class_names)} classes")
+        elif self.y is not None:
+            parts.append("continuous target")
+        else:
+            parts.append("no labels")
+        if self.source:
+            parts.append(f"source={self.source!r}")
+        return f"Dataset({', '.join(parts)})"
+
+
+def _check_length(name: str, values: Any, expected: int) -> None:
+    if values is not None and len(values) != expected:
+        raise InvalidInputError(
+            f"Dataset: `{name}` has {len(values)} entries where `X` has {expected}."
+        )
+
+
+def _some_names(names: tuple[str, ...] | None) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:3])
+    return f" ({shown}, ...)" if len(names) > 3 else f" ({shown})"

@@ -1,0 +1,110 @@
+"""Absent measurements: found, named, and filled or dropped only when asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ratoon.datasets.dataset import Dataset
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+Missing: TypeAlias = Literal["error", "mean", "median", "zero", "drop", "drop_samples", "keep"]
+
+
+def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
+    """Return ``data`` without missing values, or raise naming where they are.
+
+    ``"mean"`` and ``"median"`` are taken per feature over *all* samples; for an evaluation without
+    any leak from test to training samples, read with ``"keep"`` and impute inside the folds.
+    ``"drop"`` removes the features with a missing value (samples are the scarcer good),
+    ``"drop_samples"`` the samples.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[1.0, np.nan], [3.0, 4.0]]))
+    >>> treat_missing(data, "mean").X
+    array([[1., 4.],
+           [3., 4.]])
+    """
+    if how not in get_args(Missing):
+        raise InvalidParameterError(
+            f"`missing` must be one of {', '.join(get_args(Missing))}, got {how!r}."
+        )
+    values = data.X.data if data.is_sparse else data.X
+    if np.isinf(values).any():
+        raise InvalidInputError(
+            f"{data.source}: {int(np.isinf(values).sum())} values are infinite"
+            f"{_where(data, np.isinf)}.\n  They often come from the logarithm of zero, or are too"
+            " large for float32 (then pass dtype='float64'); mend the file first."
+        )
+    n_missing = int(np.isnan(values).sum())
+    if not n_missing or how == "keep":
+        return data
+    if how == "error":
+        raise InvalidInputError(
+            f"{data.source}: {n_missing} values are missing{_where(data, np.isnan)}.\n"
+            "  Pass missing='mean', 'median' or 'zero' to fill them in, 'drop' to leave out the"
+            " features concerned, or 'drop_samples' the samples."
+        )
+    if how in ("drop", "drop_samples"):
+        return _drop(data, n_missing, features=how == "drop")
+    return _fill(data, n_missing, how)
+
+
+def _where(data: Dataset, found: np.ufunc) -> str:
+    if data.is_sparse:
+        slot = int(np.flatnonzero(found(data.X.data))[0])
+        row = int(np.searchsorted(data.X.indptr, slot, side="right")) - 1
+        column = int(data.X.indices[slot])
+    else:
+        row, column = (int(place[0]) for place in np.nonzero(found(data.X)))
+    sample = repr(data.sample_names[row]) if data.sample_names else str(row + 1)
+    feature = repr(data.feature_names[column]) if data.feature_names else str(column + 1)
+    return f", the first in sample {sample}, feature {feature}"
+
+
+def _drop(data: Dataset, n_missing: int, *, features: bool) -> Dataset:
+    if data.is_sparse:
+        absent = np.isnan(data.X.data)
+        rows = np.repeat(np.arange(data.n_samples), np.diff(data.X.indptr))
+        hit = np.unique((data.X.indices if features else rows)[absent])
+    else:
+        hit = np.flatnonzero(np.isnan(data.X).any(axis=0 if features else 1))
+    kept = np.setdiff1d(np.arange(data.n_features if features else data.n_samples), hit)
+    what = "features" if features else "samples"
+    if not kept.size:
+        raise InvalidInputError(f"{data.source}: every one of the {what} has a missing value.")
+    note = f"left out {hit.size} {what} with missing values ({n_missing} values)"
+    if not features:
+        return replace(data.take(kept), notes=(*data.notes, note))
+    names = data.feature_names
+    return replace(
+        data,
+        X=data.X[:, kept],
+        feature_names=None if names is None else tuple(names[j] for j in kept),
+        notes=(*data.notes, note),
+    )
+
+
+def _fill(data: Dataset, n_missing: int, how: Missing) -> Dataset:
+    if data.is_sparse and how != "zero":
+        raise InvalidInputError(
+            f"{data.source}: a sparse matrix takes missing='zero', 'drop' or 'drop_samples';"
+            f" a {how} would have to count the zeros that are not stored."
+        )
+    X = data.X.copy()
+    if data.is_sparse:
+        X.data[np.isnan(X.data)] = 0.0
+        X.eliminate_zeros()
+    else:
+        absent = np.isnan(X)
+        for column in np.flatnonzero(absent.any(axis=0)):
+            known = X[~absent[:, column], column]
+            if how == "zero" or not known.size:
+                X[absent[:, column], column] = 0.0
+            else:
+                X[absent[:, column], column] = np.mean(known) if how == "mean" else np.median(known)
+    word = "zero" if how == "zero" else f"the {how} of the feature"
+    return replace(data, X=X, notes=(*data.notes, f"filled {n_missing} missing values with {word}"))

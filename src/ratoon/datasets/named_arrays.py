@@ -1,0 +1,86 @@
+"""Which of a file's named arrays is the data, and which the labels (.npz and .mat alike)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ratoon.datasets.labels import LABEL_NAMES
+from ratoon.datasets.options import ReadOptions
+from ratoon.errors import InvalidInputError
+
+Shape = tuple[int, ...]
+
+_DATA_NAMES = ("x", "data", "features", "fea", "samples", "expression")
+_FEATURE_NAMES = ("feature_names", "features", "genes", "gene_names", "columns", "var_names")
+_SAMPLE_NAMES = ("sample_names", "samples", "rows", "obs_names", "ids")
+_CLASS_NAMES = ("class_names", "classes", "target_names", "label_names")
+
+
+def choose_matrix(path: Path, shapes: Mapping[str, Shape], options: ReadOptions) -> str:
+    """Return the name of the data array.
+
+    Examples
+    --------
+    >>> choose_matrix(Path("a.npz"), {"X": (5, 9), "y": (5,)}, ReadOptions())
+    'X'
+    """
+    if options.matrix is not None:
+        return _named(path, options.matrix, shapes, "matrix")
+    for wanted in _DATA_NAMES:
+        for name, shape in shapes.items():
+            if name.lower() == wanted and len(shape) == 2:
+                return name
+    tables = [name for name, shape in shapes.items() if len(shape) == 2 and min(shape) > 1]
+    if len(tables) == 1:
+        return tables[0]
+    what = "no table of numbers" if not tables else f"several tables ({', '.join(tables)})"
+    raise InvalidInputError(
+        f"{path}: {what} among {_listing(shapes)}.\n  Name it, for instance matrix='X'."
+    )
+
+
+def choose_label(
+    path: Path, shapes: Mapping[str, Shape], options: ReadOptions, n_samples: int
+) -> str | None:
+    """Return the name of the label array, or None when there is none and none was asked for."""
+    if options.label is not None:
+        return _named(path, str(options.label), shapes, "label")
+    for wanted in LABEL_NAMES:
+        for name, shape in shapes.items():
+            if name.lower() == wanted and is_vector(shape, n_samples):
+                return name
+    return None
+
+
+def choose_names(
+    shapes: Mapping[str, Shape], kind: str, size: int | None, taken: set[str]
+) -> str | None:
+    """Return the array that names features, samples or classes, if the file has one."""
+    candidates = {"feature": _FEATURE_NAMES, "sample": _SAMPLE_NAMES, "class": _CLASS_NAMES}[kind]
+    for wanted in candidates:
+        for name, shape in shapes.items():
+            fits = size is None or is_vector(shape, size)
+            if name.lower() == wanted and name not in taken and fits:
+                return name
+    return None
+
+
+def is_vector(shape: Shape, size: int) -> bool:
+    """Whether ``shape`` holds ``size`` values in one row or column."""
+    return size == max(shape, default=1) and all(n in (1, size) for n in shape)
+
+
+def _named(path: Path, wanted: str, shapes: Mapping[str, Shape], parameter: str) -> str:
+    if wanted in shapes:
+        return wanted
+    raise InvalidInputError(
+        f"{path}: there is no array {wanted!r}; the file has {_listing(shapes)}.\n"
+        f"  Pass one of these names as {parameter}=."
+    )
+
+
+def _listing(shapes: Mapping[str, Shape]) -> str:
+    if not shapes:
+        return "no arrays of numbers"
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in shapes.items())

@@ -1,0 +1,126 @@
+"""Which way round a table lies: samples in its rows, or in its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ratoon.datasets.labels import LABEL_NAMES
+from ratoon.datasets.options import ReadOptions
+
+_GENE_WORDS = re.compile(
+    r"(hugo_)?(id_ref|gene|symbol|probe_?set|probe|name|ensembl|feature|identifier|transcript"
+    r"|entrez|reporter)(s|_?id|_?name|_?symbol|_set_id)?"
+)
+_SAMPLE_WORDS = re.compile(
+    r"(sample|patient|subject|cell|barcode|case|donor|individual|geo_accession)(s|_?id|_?name)?"
+)
+_GENE_NAME = re.compile(
+    r"^(AFFX-.*|.*_at|ENS[A-Z]*[GTP]\d{6,}.*|ILMN_\d+|A_\d\d_P\d+|[NX][MR]_\d+.*|cg\d{8})$"
+)
+_SAMPLE_NAME = re.compile(r"^(GSM\d+|TCGA-.*|SRR\d+|[A-Za-z]*[ _]?sample[ _-]?\d+)$", re.IGNORECASE)
+
+
+def is_label_name(name: str) -> bool:
+    """Whether a column or row called this is taken for the label when none is given."""
+    return name.strip().lower() in LABEL_NAMES
+
+
+def is_name_heading(heading: str) -> bool:
+    """Whether a column headed like this names the rows.
+
+    Examples
+    --------
+    >>> is_name_heading("Gene Symbol"), is_name_heading("age")
+    (True, False)
+    """
+    name = _normal(heading)
+    return bool(_GENE_WORDS.fullmatch(name) or _SAMPLE_WORDS.fullmatch(name))
+
+
+def _normal(heading: str) -> str:
+    return re.sub(r"[\s.\-]+", "_", heading.strip().lower())
+
+
+def orientation_of(
+    corner: str, columns: Sequence[str], rows: Sequence[str], options: ReadOptions
+) -> tuple[bool, str]:
+    """Return whether samples lie in the columns, and what gave it away.
+
+    Parameters
+    ----------
+    corner : str
+        Heading of the column of row names, often empty.
+    columns, rows : sequence of str
+        The other headings, and the row names (the first few are enough).
+    options : ReadOptions
+        An explicit orientation, the label and the sample sheet.
+
+    Examples
+    --------
+    >>> orientation_of("ID_REF", ["GSM1", "GSM2"], ["1007_s_at"], ReadOptions())
+    (True, "the row names are headed 'ID_REF'")
+    """
+    if options.orientation != "auto":
+        return options.orientation == "samples_in_columns", "as asked for"
+    column_set, row_set = set(columns), set(rows)
+    if options.sample_sheet is not None:
+        known = set(options.sample_sheet.names)
+        in_columns, in_rows = len(known & column_set), len(known & row_set)
+        if in_columns != in_rows:
+            where = "headings" if in_columns > in_rows else "row names"
+            count = max(in_columns, in_rows)
+            return in_columns > in_rows, f"{count} {where} are in the sample sheet"
+    if isinstance(options.label, str) and options.sample_sheet is None:
+        if options.label in column_set or options.label == corner:
+            return False, f"{options.label!r} is a column"
+        if options.label in row_set:
+            return True, f"{options.label!r} is a row"
+    for samples_in_columns, evidence in _signs(corner, columns, rows):
+        return samples_in_columns, evidence
+    return False, "nothing speaks for the other way; pass orientation= if this is wrong"
+
+
+def _signs(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tuple[bool, str]]:
+    signs: list[tuple[bool, str]] = []
+    heading = _normal(corner)
+    if _GENE_WORDS.fullmatch(heading):
+        signs.append((True, f"the row names are headed {corner!r}"))
+    if _SAMPLE_WORDS.fullmatch(heading):
+        signs.append((False, f"the row names are headed {corner!r}"))
+    label_columns = [name for name in columns if is_label_name(name)]
+    if label_columns:
+        signs.append((False, f"{label_columns[0]!r} is a column"))
+    label_rows = [name for name in rows if is_label_name(name)]
+    if label_rows:
+        signs.append((True, f"{label_rows[0]!r} is a row"))
+    for pattern, kind, in_columns in (
+        (_GENE_NAME, "genes", False),
+        (_SAMPLE_NAME, "samples", True),
+    ):
+        if _mostly(pattern, columns):
+            signs.append((in_columns, f"headings such as {columns[-1]!r} name {kind}"))
+        if _mostly(pattern, rows):
+            signs.append((not in_columns, f"rows such as {rows[-1]!r} name {kind}"))
+    return signs
+
+
+def _mostly(pattern: re.Pattern[str], names: Sequence[str]) -> bool:
+    some = names[-200:]
+    return bool(some) and sum(bool(pattern.match(name)) for name in some) > 0.8 * len(some)
+
+
+def repeated(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return names that occur more than once, with their places.
+
+    Examples
+    --------
+    >>> repeated(["a", "b", "a"])
+    {'a': [0, 2]}
+    """
+    if len(set(names)) == len(names):
+        return {}
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return {name: where for name, where in places.items() if len(where) > 1}

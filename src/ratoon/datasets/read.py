@@ -1,0 +1,235 @@
+"""`read`: one function for every format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
+from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.files import survey
+from ratoon.datasets.formats import READERS, format_of
+from ratoon.datasets.labels import Task, encode_labels, is_missing_label
+from ratoon.datasets.limits import Limits
+from ratoon.datasets.missing import Missing, treat_missing
+from ratoon.datasets.options import Orientation, Parsed, ReadOptions
+from ratoon.datasets.orientation import repeated
+from ratoon.datasets.sample_sheet import join_sample_sheet, read_sample_sheet
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "orientation": ("auto", "samples_in_rows", "samples_in_columns"),
+    "task": ("auto", "classification", "regression"),
+    "missing": ("error", "mean", "median", "zero", "drop", "drop_samples", "keep"),
+    "unlabelled": ("error", "drop"),
+    "duplicates": ("error", "keep"),
+    "sparse": ("auto", True, False),
+    "dtype": ("float32", "float64"),
+}
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    label: str | int | None = None,
+    sample_sheet: str | os.PathLike[str] | None = None,
+    matrix: str | None = None,
+    index: str | None = None,
+    ignore: Sequence[str] = (),
+    orientation: Orientation = "auto",
+    task: Task = "auto",
+    missing: Missing = "error",
+    unlabelled: Literal["error", "drop"] = "error",
+    duplicates: Literal["error", "keep"] = "error",
+    sparse: bool | Literal["auto"] = "auto",
+    dtype: str = "float32",
+    format: str = "auto",
+    limits: Limits | None = None,
+) -> Dataset:
+    r"""Read a data file of any known format.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``, ``.tsv``, ``.txt`` (also gzipped), ``.npz``, ``.mat``.
+    label : str or int, optional
+        Column, row, array or field with the labels.  By default one called ``y``, ``label``,
+        ``class``, ``target``, ... is taken, and the notes of the result say which.
+    sample_sheet : path, optional
+        Table with one row per sample, its name in the first column; then ``label`` is one of its
+        other columns.
+    matrix : str, optional
+        Array (``.npz``, ``.mat``) with the data, when it is not called ``X``.
+    index : str, optional
+        Column that names the samples, when it is not the first or holds numbers.
+    ignore : sequence of str
+        Columns or rows to leave out.
+    orientation : {"auto", "samples_in_rows", "samples_in_columns"}
+        Of a table; the notes of the result say what was found.
+    task : {"auto", "classification", "regression"}
+        Whether labels are classes or numbers.
+    missing : {"error", "mean", "median", "zero", "drop", "drop_samples", "keep"}
+        What becomes of absent values: see `treat_missing`.
+    unlabelled : {"error", "drop"}
+        What becomes of samples without a label.
+    duplicates : {"error", "keep"}
+        What becomes of sample names that occur twice.
+    sparse : bool or "auto"
+        Whether X is a CSR matrix; "auto" keeps sparse files sparse and makes large tables sparse
+        when less than a tenth of their values are not zero.
+    dtype : {"float32", "float64"}
+        Type of X.  Training computes in float32.
+    format : str
+        Name of the format, when neither the file's name nor its first bytes tell.
+    limits : Limits, optional
+        What a file may ask for.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    FormatError
+        The file is damaged, hostile or not what it should be.
+    InvalidInputError
+        The file is sound, and what was asked for is not in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder, "small.csv")
+    ...     _ = table.write_text("sample,TP53,BRCA1,class\nA,1.5,2,ill\nB,0.5,3,well\n")
+    ...     data = read(table)
+    >>> data.X
+    array([[1.5, 2. ],
+           [0.5, 3. ]], dtype=float32)
+    >>> data.feature_names, data.class_names, data.y
+    (('TP53', 'BRCA1'), ('ill', 'well'), array([0, 1]))
+    >>> data.notes
+    ("samples lie in the rows: the row names are headed 'sample'", "labels from column 'class'")
+    """
+    limits = limits or Limits()
+    path = Path(path)
+    options = ReadOptions(
+        label=label,
+        matrix=matrix,
+        index=index,
+        ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
+        orientation=orientation,
+        task=task,
+        missing=missing,
+        unlabelled=unlabelled,
+        duplicates=duplicates,
+        sparse=sparse,
+        dtype=np.dtype(dtype).name,
+        limits=limits,
+    )
+    _check_choices(options)
+    if sample_sheet is not None:
+        options = replace(options, sample_sheet=read_sample_sheet(Path(sample_sheet), limits))
+    digest = survey(path, limits)
+    parsed = READERS[format_of(path, format, limits)](path, options)
+    return finish(parsed, options, source=str(path), sha256=digest)
+
+
+def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | None) -> Dataset:
+    """Turn what a reader found into a checked `Dataset`."""
+    if options.sample_sheet is not None:
+        parsed = join_sample_sheet(parsed, options.sample_sheet, options.label, source)
+    X = as_matrix(parsed.values, dtype=options.dtype, source=source)
+    notes = list(parsed.notes)
+    labels = parsed.labels
+    if labels is not None and len(labels) != X.shape[0]:
+        raise FormatError(
+            f"{source}: {len(labels)} labels for {X.shape[0]} samples ({parsed.label_source})."
+        )
+    names = None if parsed.sample_names is None else tuple(map(str, parsed.sample_names))
+    if labels is not None and options.unlabelled == "drop":
+        kept = [i for i, value in enumerate(labels) if not is_missing_label(value)]
+        if len(kept) < len(labels):
+            notes.append(f"left out {len(labels) - len(kept)} samples without a label")
+            X, labels = X[kept], [labels[i] for i in kept]
+            names = None if names is None else tuple(names[i] for i in kept)
+    y, classes = None, None
+    if labels is None:
+        notes.append("no labels found; pass label= or sample_sheet= if there are any")
+    else:
+        where = f"{source}, {parsed.label_source}"
+        y, classes = encode_labels(labels, task=options.task, source=where)
+        classes = _own_names(y, classes, parsed)
+    features = None if parsed.feature_names is None else tuple(map(str, parsed.feature_names))
+    _check_names(names, features, options, source, notes)
+    X = _choose_storage(X, options, notes)
+    return treat_missing(
+        Dataset(X, y, features, names, classes, source, sha256, tuple(notes)), options.missing
+    )
+
+
+def _own_names(y: Any, classes: tuple[str, ...] | None, parsed: Parsed) -> tuple[str, ...] | None:
+    """Class names from the file itself, where its labels are 0..K-1 or 1..K."""
+    given = parsed.class_names
+    if classes is None or given is None:
+        return classes
+    spelled = {str(code): name for code, name in enumerate(given)}
+    if set(classes) <= set(spelled):
+        return tuple(str(spelled[name]) for name in classes)
+    if set(classes) <= {str(code + 1) for code in range(len(given))}:
+        return tuple(str(given[int(name) - 1]) for name in classes)
+    return classes
+
+
+def _check_names(
+    samples: tuple[str, ...] | None,
+    features: tuple[str, ...] | None,
+    options: ReadOptions,
+    source: str,
+    notes: list[str],
+) -> None:
+    twice = repeated(samples or ())
+    if twice:
+        name, places = next(iter(twice.items()))
+        said = f"sample name {name!r} occurs {len(places)} times (samples"
+        said += f" {', '.join(str(place + 1) for place in places[:5])})"
+        if options.duplicates == "error":
+            raise InvalidInputError(
+                f"{source}: {said}, and {len(twice) - 1} others more than once.\n"
+                "  A sample counted twice may be trained and tested on; remove or rename it, or"
+                " pass duplicates='keep' if these are different samples."
+            )
+        notes.append(said)
+    doubles = repeated(features or ())
+    if doubles:
+        notes.append(
+            f"{len(doubles)} feature names occur more than once, as {next(iter(doubles))!r}"
+        )
+
+
+def _choose_storage(X: Any, options: ReadOptions, notes: list[str]) -> Any:
+    is_sparse = not isinstance(X, np.ndarray)
+    if options.sparse is False and is_sparse:
+        options.limits.check_shape("X as a dense array", X.shape[0], X.shape[1], X.dtype.itemsize)
+        return X.toarray()
+    if options.sparse is True and not is_sparse:
+        return sparse_if_mostly_zero(X, threshold=np.inf)
+    if options.sparse == "auto" and not is_sparse and X.size >= 100_000:
+        X = sparse_if_mostly_zero(X)
+        if not isinstance(X, np.ndarray):
+            share = 100 * X.nnz / (X.shape[0] * X.shape[1])
+            notes.append(f"stored as sparse: {share:.2g}% of the values are not zero")
+    return X
+
+
+def _check_choices(options: ReadOptions) -> None:
+    for name, choices in _CHOICES.items():
+        if getattr(options, name) not in choices:
+            raise InvalidParameterError(
+                f"read: `{name}` must be one of {', '.join(map(repr, choices))},"
+                f" got {getattr(options, name)!r}."
+            )

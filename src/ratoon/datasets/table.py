@@ -1,0 +1,86 @@
+"""A table as it stands in a file: numbers in one block, text cells beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Table:
+    """Rows of a table with the columns that are not numbers set apart.
+
+    Parameters
+    ----------
+    source : str
+        Path, for messages.
+    columns : list of str
+        All headings, or made-up ones.
+    has_heading : bool
+        Whether the headings are the file's own.
+    index : int or None
+        Column that names the rows.
+    apart : list of int
+        Columns that are not numbers, the index among them, increasing.
+    dtype : str
+        ``"float32"`` or ``"float64"``.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_numeric_columns)
+    rows : list of int
+        Line numbers of the rows of numbers.
+    text_rows : dict of str to (int, list of str)
+        Rows without any number, by name: their line and their cells in the numeric columns.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        columns: list[str],
+        has_heading: bool,
+        index: int | None,
+        apart: list[int],
+        dtype: str,
+    ) -> None:
+        self.source, self.columns, self.has_heading = source, columns, has_heading
+        self.index, self.apart, self.dtype = index, apart, dtype
+        self.values: NDArray[Any] = np.empty((0, 0))
+        self.rows: list[int] = []
+        self.text_rows: dict[str, tuple[int, list[str]]] = {}
+        self._texts: list[list[str]] = [[] for _ in apart]
+        separate = set(apart)
+        self.numeric_columns = [j for j in range(len(columns)) if j not in separate]
+
+    def add_row(self, line: int, texts: list[str]) -> None:
+        """Note a row of numbers and its text cells."""
+        self.rows.append(line)
+        for column, text in zip(self._texts, texts, strict=True):
+            column.append(text)
+
+    def add_text_row(self, line: int, texts: list[str], cells: list[str]) -> None:
+        """Note a row without numbers."""
+        name = f"line {line}"
+        if self.index is not None:
+            name = texts[self.apart.index(self.index)]
+        self.text_rows[name] = (line, [cell.strip() for cell in cells])
+
+    @property
+    def row_names(self) -> list[str] | None:
+        """Cells of the index column."""
+        return None if self.index is None else self.text_of(self.index)
+
+    def text_of(self, column: int) -> list[str]:
+        """Cells of a column set apart."""
+        return self._texts[self.apart.index(column)]
+
+    @property
+    def numeric_names(self) -> list[str]:
+        """Headings of the numeric columns."""
+        return [self.columns[j] for j in self.numeric_columns]
+
+    @property
+    def text_columns(self) -> list[int]:
+        """Columns set apart, without the index."""
+        return [j for j in self.apart if j != self.index]
