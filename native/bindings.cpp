@@ -1,12 +1,15 @@
-// The Python module: the only file that includes nanobind.
-
-#include <nanobind/nanobind.h>
+#include "bindings.hpp"
 
 #include "kernels.hpp"
-
-namespace nb = nanobind;
+#include "threads.hpp"
 
 NB_MODULE(_native, m) {
-    m.doc() = "Compiled kernels of ratoon.  Use ratoon.kernels, which checks what it passes on.";
-    m.def("version", &ratoon::baseline::version, "Version of the kernels.");
+    m.doc() = "The compiled core.  Use it through ratoon.kernels and ratoon.topology.";
+    m.def("isa_in_use", &ratoon::isa_in_use);
+    m.def("isas_available", &ratoon::isas_available);
+    m.def("use_isa", &ratoon::use_isa, nanobind::arg("name"));
+    m.def("pool_size", &ratoon::pool_size);
+    ratoon::bind_topology(m);
+    ratoon::bind_linear(m);
+    ratoon::bind_network(m);
 }

@@ -1,19 +1,125 @@
-// Every kernel, declared once per instruction set.
-
+// Every compiled kernel, with its shapes: a table of functions per number type, filled for the
+// instruction set of the processor at first use.
+//
+// Rows.  x, y, dx, dy point to the first neuron of a tile (or layer); neuron i of the batch is the
+// row of `lanes` numbers at i * lanes.  `lanes` is 1 or a multiple of 8; lanes beyond the batch
+// hold anything in y, and zeros in dy.
+//
+// All functions are serial; threads are dealt out in network.cpp.
 #pragma once
+
+#include <string>
+
+#include "common.hpp"
 
 namespace ratoon {
 
-namespace baseline {
-const char* version();
-}
+// What to do with the gradient of a connection once it is known.
+enum class Rule : int { store = 0, sgd = 1, momentum = 2, nesterov = 3, adam = 4 };
 
-namespace avx2 {
-const char* version();
-}
+// Hyperparameters of one step.
+//   sgd        w += -lr g
+//   momentum   v = mu v - lr g;  w += v
+//   nesterov   v = mu v - lr g;  w += mu v - lr g
+//   adam       m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2;  w += -lr m / (sqrt(s) c + eps)
+// where g already has l2 * w added, and w loses shrink * w on top (the released SET code's decay;
+// with shrink = lr * decay also AdamW's).  For Adam, lr and c hold the bias corrections.
+template <typename T>
+struct Step {
+    T lr = 0, mu = 0, l2 = 0, shrink = 0;
+    T beta2 = 0, adam_eps = 0, correction = 1;
+};
 
-namespace avx512 {
-const char* version();
-}
+// Arrays aligned with the slots of a tile; which are used depends on the rule.
+template <typename T>
+struct Values {
+    T* weights = nullptr;
+    T* first = nullptr;   // momentum, or Adam's first moment; the gradient under Rule::store
+    T* second = nullptr;  // Adam's second moment
+    Values at(Index slot) const {
+        return {weights ? weights + slot : nullptr, first ? first + slot : nullptr,
+                second ? second + slot : nullptr};
+    }
+};
+
+enum class Activation : int {
+    identity = 0,
+    relu = 1,
+    leaky_relu = 2,
+    tanh = 3,
+    sigmoid = 4,
+    all_relu = 5
+};
+
+// Centre, scale and clip while reading: z = min(max((x - shift) * scale, -clip), clip).  Null
+// pointers and clip = 0 leave the respective step out.
+template <typename T>
+struct Standardize {
+    const T* shift = nullptr;
+    const T* scale = nullptr;
+    T clip = 0;
+};
+
+template <typename T>
+struct Kernels {
+    // y[output] += w * x[input] for the n connections of a tile.  `far` says that the rows of a
+    // tile exceed the second-level cache, so that prefetching pays.
+    void (*forward)(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
+                    bool far);
+    // The same for a layer of few outputs: y holds narrow_copies(lanes) copies of the n_out rows,
+    // used in turn so that additions to one row do not wait for each other.
+    void (*forward_narrow)(const Packed* packed, const T* weights, Index n, const T* x, T* y,
+                           Index n_out, Index lanes);
+    // For every connection: g = <dy[output], x[input]>, then the rule; and, where dx is given,
+    // dx[input] += w * dy[output] with the weight as it was before.
+    void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
+                     const T* dy, T* dx, Index lanes, const Step<T>& step, bool far);
+    // The rule by itself, for gradients that are at hand (biases; optimizers driven from outside).
+    void (*update)(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step);
+    // sums[i] = sum of row i.
+    void (*row_sums)(const T* rows, Index n_rows, Index lanes, T* sums);
+    // In place: y = f(y).  `slope` is that of the negative side.
+    void (*activate)(Activation kind, T slope, T* y, Index n);
+    // d *= f'(z), told by y = f(z) (by z itself for all_relu); y is multiplied by `unscale` first.
+    void (*derive)(Activation kind, T slope, const T* y, T unscale, T* d, Index n);
+    // d[k] *= keep_k / (1 - rate), where keep_k is drawn from (seed, first + k).
+    void (*drop)(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n);
+    // Samples (rows of features) become neuron rows: out[j * lanes + b] = z(rows[b][j]) for
+    // features first <= j < last; lanes beyond n_rows become 0.
+    void (*load_f32)(const float* const* rows, Index n_rows, Index first, Index last,
+                     const Standardize<T>& how, T* out, Index lanes);
+    void (*load_f64)(const double* const* rows, Index n_rows, Index first, Index last,
+                     const Standardize<T>& how, T* out, Index lanes);
+    // out[k] = the normal deviate number k of the stream, times sigma.
+    void (*normal)(std::uint64_t seed, T sigma, T* out, Index first, Index n);
+};
+
+// Copies of the output rows that forward_narrow works with.
+constexpr Index narrow_copies(Index lanes) { return lanes <= 8 ? 8 : lanes <= 16 ? 4 : 1; }
+
+// A layer of at most this many outputs is *narrow*.
+constexpr Index kNarrow = 32;
+
+// The kernels in use.  The best set the processor has, or the one named by RATOON_ISA
+// (baseline, avx2, avx512); throws std::runtime_error when that one is not to be had.
+template <typename T>
+const Kernels<T>& kernels();
+
+std::string isa_in_use();
+// Switch for tests; "auto" goes back to the best.  Not to be called while kernels run.
+void use_isa(const std::string& name);
+std::string isas_available();  // names, separated by commas
+
+// Denormal numbers cost up to a hundred times more and carry nothing worth keeping: while one of
+// these lives, they count as zero on this thread.
+class FlushDenormals {
+  public:
+    FlushDenormals();
+    ~FlushDenormals();
+    FlushDenormals(const FlushDenormals&) = delete;
+
+  private:
+    unsigned saved_;
+};
 
 }  // namespace ratoon

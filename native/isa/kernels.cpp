@@ -1,9 +1,49 @@
-// The kernels; compiled once per instruction set into the namespace of that name.
+// All kernels for one instruction set.  This file is compiled once per set, with other flags and
+// with RATOON_ISA naming the set; everything lives in a namespace of that name.
+#include "../kernels.hpp"
 
-#include "kernels.hpp"
+#include <cmath>
 
-namespace ratoon::RATOON_ISA {
+#include "../random.hpp"
 
-const char* version() { return "0.1.0"; }
+namespace ratoon {
+namespace RATOON_ISA {
+namespace {
 
-}  // namespace ratoon::RATOON_ISA
+// Inside the namespace on purpose, and in this order: each builds on those before it.
+// clang-format off
+#include "simd.hpp"
+#include "update.hpp"
+#include "forward.hpp"
+#include "backward.hpp"
+#include "rows.hpp"
+// clang-format on
+
+template <typename T>
+Kernels<T> table() {
+    return {forward<T>,
+            forward_narrow<T>,
+            backward<T>,
+            update<T>,
+            row_sums<T>,
+            activate<T>,
+            derive<T>,
+            drop<T>,
+            load_samples<T, float>,
+            load_samples<T, double>,
+            normal<T>};
+}
+
+}  // namespace
+
+const Kernels<float>& kernels_f32() {
+    static const Kernels<float> kernels = table<float>();
+    return kernels;
+}
+const Kernels<double>& kernels_f64() {
+    static const Kernels<double> kernels = table<double>();
+    return kernels;
+}
+
+}  // namespace RATOON_ISA
+}  // namespace ratoon

@@ -1,0 +1,139 @@
+// Single kernels on single layers: for tests, for PyTorch, for optimizers driven from Python.
+#include "bindings.hpp"
+#include "linear.hpp"
+
+namespace ratoon {
+namespace {
+
+Index checked_lanes(Index lanes) {
+    require(lanes == 1 || (lanes > 0 && lanes % kLanes == 0),
+            "rows must have 1 or a multiple of 8 columns, got " + std::to_string(lanes));
+    return lanes;
+}
+
+template <typename Array>
+void require_rows(const Array& rows, Index n, Index lanes, const char* name) {
+    require(Index(rows.shape(0)) == n && Index(rows.shape(1)) == lanes,
+            std::string(name) + " must be " + std::to_string(n) + " x " + std::to_string(lanes));
+}
+
+template <typename T>
+void bound_forward(const Topology& topology, Vector<const T> weights, Vector<const T> bias,
+                   Rows<const T> x, Rows<T> y, int n_threads) {
+    const Index lanes = checked_lanes(Index(x.shape(1)));
+    require_size(weights, topology.n_connections(), "weights");
+    require_size(bias, topology.grid().n_out, "bias");
+    require_rows(x, topology.grid().n_in, lanes, "x");
+    require_rows(y, topology.grid().n_out, lanes, "y");
+    Buffer<T> scratch;
+    linear_forward<T>(topology, weights.data(), bias.data(), x.data(), y.data(), lanes, scratch,
+                      n_threads, {});
+}
+
+Rule checked_rule(int rule) {
+    require(rule >= 0 && rule <= int(Rule::adam), "unknown update rule");
+    return Rule(rule);
+}
+
+// Values for a rule over n connections, with everything the rule touches present.
+template <typename T>
+Values<T> checked_values(Rule rule, const OptionalVector<T>& weights,
+                         const OptionalVector<T>& first, const OptionalVector<T>& second, Index n) {
+    require(weights.has_value() || rule == Rule::store, "this rule needs weights");
+    require(first.has_value() || rule == Rule::sgd, "this rule needs its first array");
+    require(second.has_value() || rule != Rule::adam, "Adam needs its second moments");
+    if (weights) require_size(*weights, n, "weights");
+    if (first) require_size(*first, n, "first");
+    if (second) require_size(*second, n, "second");
+    return {data_or_null(weights), data_or_null(first), data_or_null(second)};
+}
+
+template <typename T>
+void bound_backward(const Topology& topology, int rule_number, Vector<T> weights,
+                    OptionalVector<T> first, OptionalVector<T> second, const Step<T>& step,
+                    Rows<const T> x, Rows<const T> dy, std::optional<Rows<T>> dx, int n_threads) {
+    const Rule rule = checked_rule(rule_number);
+    const Index lanes = checked_lanes(Index(x.shape(1)));
+    const Grid& grid = topology.grid();
+    const Values<T> values = checked_values<T>(rule, OptionalVector<T>(weights), first, second,
+                                               topology.n_connections());
+    require_rows(x, grid.n_in, lanes, "x");
+    require_rows(dy, grid.n_out, lanes, "dy");
+    if (dx) require_rows(*dx, grid.n_in, lanes, "dx");
+    linear_backward<T>(topology, rule, values, step, x.data(), dy.data(), dx ? dx->data() : nullptr,
+                       lanes, n_threads, {});
+}
+
+template <typename T>
+void bound_update(int rule_number, Vector<T> weights, OptionalVector<T> first,
+                  OptionalVector<T> second, Vector<const T> gradient, const Step<T>& step) {
+    const Rule rule = checked_rule(rule_number);
+    const Index n = Index(gradient.size());
+    const Values<T> values = checked_values<T>(rule, OptionalVector<T>(weights), first, second, n);
+    const FlushDenormals flush;
+    kernels<T>().update(rule, values, gradient.data(), n, step);
+}
+
+template <typename T>
+void bound_activate(int kind, T slope, Vector<T> y) {
+    require(kind >= 0 && kind <= int(Activation::all_relu), "unknown activation");
+    kernels<T>().activate(Activation(kind), slope, y.data(), Index(y.size()));
+}
+
+template <typename T>
+void bound_derive(int kind, T slope, Vector<const T> y, Vector<T> d) {
+    require(kind >= 0 && kind <= int(Activation::all_relu), "unknown activation");
+    require_size(y, Index(d.size()), "y");
+    kernels<T>().derive(Activation(kind), slope, y.data(), T(1), d.data(), Index(d.size()));
+}
+
+template <typename T>
+void bound_drop(T rate, std::uint64_t seed, Vector<T> d) {
+    require(rate >= 0 && rate < 1, "the dropout rate must be in [0, 1)");
+    kernels<T>().drop(rate, seed, 0, d.data(), Index(d.size()));
+}
+
+template <typename T>
+void bound_normal(std::uint64_t seed, T sigma, Vector<T> out, int n_threads) {
+    constexpr Index kChunk = 1 << 16;
+    const Index n = Index(out.size());
+    run_tasks(divided_up(n, kChunk), n, n_threads, [&](Index c) {
+        const Index first = c * kChunk;
+        kernels<T>().normal(seed, sigma, out.data() + first, first, std::min(kChunk, n - first));
+    });
+}
+
+template <typename T>
+void bind_for(nb::module_& m, const char* step_name) {
+    nb::class_<Step<T>>(m, step_name)
+        .def(
+            "__init__",
+            [](Step<T>* self, T lr, T mu, T l2, T shrink, T beta2, T adam_eps, T correction) {
+                new (self) Step<T>{lr, mu, l2, shrink, beta2, adam_eps, correction};
+            },
+            "lr"_a, "mu"_a = 0, "l2"_a = 0, "shrink"_a = 0, "beta2"_a = 0, "adam_eps"_a = 0,
+            "correction"_a = 1);
+    const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
+    m.def("linear_forward", &bound_forward<T>, "topology"_a, "weights"_a.noconvert(),
+          "bias"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a, unlocked);
+    m.def("linear_backward", &bound_backward<T>, "topology"_a, "rule"_a, "weights"_a.noconvert(),
+          "first"_a.noconvert().none(), "second"_a.noconvert().none(), "step"_a, "x"_a.noconvert(),
+          "dy"_a.noconvert(), "dx"_a.noconvert().none(), "n_threads"_a, unlocked);
+    m.def("update", &bound_update<T>, "rule"_a, "weights"_a.noconvert(),
+          "first"_a.noconvert().none(), "second"_a.noconvert().none(), "gradient"_a.noconvert(),
+          "step"_a, unlocked);
+    m.def("activate", &bound_activate<T>, "kind"_a, "slope"_a, "y"_a.noconvert());
+    m.def("derive", &bound_derive<T>, "kind"_a, "slope"_a, "y"_a.noconvert(), "d"_a.noconvert());
+    m.def("drop", &bound_drop<T>, "rate"_a, "seed"_a, "d"_a.noconvert());
+    m.def("normal", &bound_normal<T>, "seed"_a, "sigma"_a, "out"_a.noconvert(), "n_threads"_a,
+          unlocked);
+}
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+    bind_for<float>(m, "StepF32");
+    bind_for<double>(m, "StepF64");
+}
+
+}  // namespace ratoon

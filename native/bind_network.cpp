@@ -1,0 +1,296 @@
+// Whole networks: training over minibatches and prediction, with the GIL released.
+#include "bindings.hpp"
+#include "network.hpp"
+
+namespace ratoon {
+namespace {
+
+// Samples with the arrays they live in, so that Python cannot free them under our feet.
+struct HeldSamples {
+    Samples view;
+    bool csr_is_f64 = false;
+    std::vector<nb::object> kept;
+};
+
+template <typename T>
+using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <typename T>
+HeldSamples dense_samples(const Strided<T>& x) {
+    require(x.shape(0) == 0 || x.shape(1) == 0 || x.stride(1) == 1,
+            "the features of a sample must be contiguous");
+    require(x.stride(0) >= 0, "rows must follow each other in memory");
+    HeldSamples held;
+    held.view.n_rows = Index(x.shape(0));
+    held.view.n_features = Index(x.shape(1));
+    held.view.row_stride = Index(x.stride(0));
+    if constexpr (sizeof(T) == 4) {
+        held.view.dense_f32 = x.data();
+    } else {
+        held.view.dense_f64 = x.data();
+    }
+    held.kept.push_back(nb::cast(x));
+    return held;
+}
+
+// Every index is looked at before any kernel sees it.
+template <typename T>
+HeldSamples csr_samples(const Vector<const Index>& row_starts,
+                        const Vector<const std::int32_t>& columns, const Vector<const T>& values,
+                        Index n_features) {
+    const Index n_rows = Index(row_starts.size()) - 1, n = Index(columns.size());
+    require(n_rows >= 0 && n_features >= 1, "a CSR matrix needs row starts and a feature");
+    require_size(values, n, "values");
+    require(row_starts.data()[0] == 0 && row_starts.data()[n_rows] == n,
+            "row starts must begin at 0 and end at the number of entries");
+    for (Index i = 0; i < n_rows; ++i) {
+        require(row_starts.data()[i] <= row_starts.data()[i + 1], "row starts must not decrease");
+    }
+    for (Index k = 0; k < n; ++k) {
+        const std::int32_t j = columns.data()[k];
+        require(j >= 0 && j < n_features, "a column index is out of range");
+    }
+    HeldSamples held;
+    held.view.n_rows = n_rows;
+    held.view.n_features = n_features;
+    held.view.row_starts = row_starts.data();
+    held.view.columns = columns.data();
+    held.view.csr_values = values.data();
+    held.csr_is_f64 = sizeof(T) == 8;
+    held.kept = {nb::cast(row_starts), nb::cast(columns), nb::cast(values)};
+    return held;
+}
+
+template <typename T>
+struct HeldNetwork {
+    std::vector<Layer<T>> layers;
+    std::vector<nb::object> kept;
+    Loss loss;
+    int n_threads;
+    std::optional<Network<T>> network;  // made at first use, when all layers are there
+
+    Network<T>& ready() {
+        require(!layers.empty(), "the network has no layers");
+        if (!network) network.emplace(layers, loss, n_threads);
+        return *network;
+    }
+};
+
+template <typename T>
+void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<T> weights, Vector<T> bias,
+               OptionalVector<T> first, OptionalVector<T> second, OptionalVector<T> bias_first,
+               OptionalVector<T> bias_second, int activation, T slope, T dropout) {
+    const Grid& grid = topology->grid();
+    require(self.layers.empty() || self.layers.back().topology->grid().n_out == grid.n_in,
+            "a layer must have as many inputs as the one before has outputs");
+    require(activation >= 0 && activation <= int(Activation::all_relu), "unknown activation");
+    require(dropout >= 0 && dropout < 1, "the dropout rate must be in [0, 1)");
+    const Index n = topology->n_connections();
+    require_size(weights, n, "weights");
+    require_size(bias, grid.n_out, "bias");
+    if (first) require_size(*first, n, "first");
+    if (second) require_size(*second, n, "second");
+    if (bias_first) require_size(*bias_first, grid.n_out, "bias_first");
+    if (bias_second) require_size(*bias_second, grid.n_out, "bias_second");
+    Layer<T> layer;
+    layer.topology = topology;
+    layer.values = {weights.data(), data_or_null(first), data_or_null(second)};
+    layer.bias = {bias.data(), data_or_null(bias_first), data_or_null(bias_second)};
+    layer.activation = Activation(activation);
+    layer.slope = slope;
+    layer.dropout = dropout;
+    self.layers.push_back(layer);
+    self.kept.push_back(nb::cast(weights));
+    self.kept.push_back(nb::cast(bias));
+    for (const auto& array : {first, second, bias_first, bias_second}) {
+        if (array) self.kept.push_back(nb::cast(*array));
+    }
+    self.network.reset();
+}
+
+template <typename T>
+Standardize<T> checked_scaling(const OptionalVector<const T>& shift,
+                               const OptionalVector<const T>& scale, T clip,
+                               const Samples& samples) {
+    if (shift) require_size(*shift, samples.n_features, "shift");
+    if (scale) require_size(*scale, samples.n_features, "scale");
+    require(!shift || samples.row_starts == nullptr, "sparse samples cannot be shifted");
+    return {data_or_null(shift), data_or_null(scale), clip};
+}
+
+template <typename T>
+void check_samples(const Network<T>& network, const HeldSamples& samples) {
+    require(samples.view.n_features == network.n_in(),
+            "samples have " + std::to_string(samples.view.n_features) +
+                " features, the network takes " + std::to_string(network.n_in()));
+    require(samples.view.row_starts == nullptr || samples.csr_is_f64 == (sizeof(T) == 8),
+            "sparse samples must have the number type of the network");
+}
+
+// Runs pending signal handlers and the caller's progress function; remembers what they raised.
+class PythonWatch {
+  public:
+    explicit PythonWatch(nb::object progress) : progress_(std::move(progress)) {}
+    bool operator()(Index done) {
+        nb::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) raised_ = true;
+        if (!raised_ && !progress_.is_none()) {
+            try {
+                progress_(done);
+            } catch (nb::python_error& error) {
+                error.restore();
+                raised_ = true;
+            }
+        }
+        return raised_;
+    }
+    void rethrow() const {
+        if (raised_) throw nb::python_error();
+    }
+
+  private:
+    nb::object progress_;
+    bool raised_ = false;
+};
+
+template <typename T>
+nb::tuple train(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
+                OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
+                OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
+                Vector<const Index> order, Index batch, int rule, const std::vector<Step<T>>& steps,
+                std::uint64_t dropout_seed, Index first_step, nb::object progress) {
+    Network<T>& network = self.ready();
+    check_samples(network, samples);
+    const Index n = Index(order.size()), n_rows = samples.view.n_rows;
+    require(batch >= 1, "a minibatch needs at least one sample");
+    require(Index(targets.shape(0)) == n_rows && Index(targets.shape(1)) == network.n_out(),
+            "targets must be (samples, outputs)");
+    if (sample_weights) require_size(*sample_weights, n_rows, "sample weights");
+    if (offset) require_size(*offset, n_rows * network.n_out(), "offset");
+    require(Index(steps.size()) == divided_up(n, batch), "one step per minibatch is needed");
+    for (Index k = 0; k < n; ++k) {
+        require(order.data()[k] >= 0 && order.data()[k] < n_rows, "order names an unknown sample");
+    }
+    require(rule > int(Rule::store) && rule <= int(Rule::adam), "unknown update rule");
+    for (const Layer<T>& layer : network.layers()) {
+        require(rule == int(Rule::sgd) || (layer.values.first && layer.bias.first),
+                "this rule needs momentum arrays");
+        require(rule != int(Rule::adam) || (layer.values.second && layer.bias.second),
+                "Adam needs second moments");
+    }
+    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    const Targets<T> what{targets.data(), data_or_null(sample_weights),
+                          offset ? offset->data() : nullptr};
+    PythonWatch watch(std::move(progress));
+    EpochResult result;
+    {
+        nb::gil_scoped_release release;
+        result = network.train(samples.view, what, how, order.data(), n, batch, Rule(rule),
+                               steps.data(), dropout_seed, first_step, std::ref(watch));
+    }
+    watch.rethrow();
+    return nb::make_tuple(result.loss, result.steps_done, result.diverged);
+}
+
+template <typename T>
+void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<const T> shift,
+             OptionalVector<const T> scale, T clip, Index stop_after, Rows<T> out) {
+    Network<T>& network = self.ready();
+    check_samples(network, samples);
+    require(stop_after < Index(network.layers().size()), "there is no such layer");
+    const auto& last =
+        stop_after < 0 ? network.layers().back() : network.layers()[std::size_t(stop_after)];
+    require(Index(out.shape(0)) == samples.view.n_rows &&
+                Index(out.shape(1)) == last.topology->grid().n_out,
+            "out must be (samples, outputs)");
+    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    PythonWatch watch{nb::none()};
+    {
+        nb::gil_scoped_release release;
+        network.predict(samples.view, how, stop_after, out.data(), std::ref(watch));
+    }
+    watch.rethrow();
+}
+
+template <typename T>
+void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
+             OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
+             OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
+             Vector<const Index> order, const std::vector<Rows<T>>& inputs,
+             const std::vector<Rows<T>>& deltas) {
+    Network<T>& network = self.ready();
+    check_samples(network, samples);
+    const Index n = Index(order.size());
+    require(n >= 1, "at least one sample is needed");
+    require(Index(targets.shape(0)) == samples.view.n_rows &&
+                Index(targets.shape(1)) == network.n_out(),
+            "targets must be (samples, outputs)");
+    if (sample_weights) require_size(*sample_weights, samples.view.n_rows, "sample weights");
+    if (offset) require_size(*offset, samples.view.n_rows * network.n_out(), "offset");
+    for (Index k = 0; k < n; ++k) {
+        require(order.data()[k] >= 0 && order.data()[k] < samples.view.n_rows,
+                "order names an unknown sample");
+    }
+    const std::size_t n_layers = network.layers().size();
+    require(inputs.size() == n_layers && deltas.size() == n_layers,
+            "one array per layer is needed");
+    std::vector<T*> to_inputs, to_deltas;
+    for (std::size_t l = 0; l < n_layers; ++l) {
+        const Grid& grid = network.layers()[l].topology->grid();
+        require_size(inputs[l], grid.n_in * n, "inputs");
+        require_size(deltas[l], grid.n_out * n, "deltas");
+        to_inputs.push_back(inputs[l].data());
+        to_deltas.push_back(deltas[l].data());
+    }
+    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    const Targets<T> what{targets.data(), data_or_null(sample_weights),
+                          offset ? offset->data() : nullptr};
+    nb::gil_scoped_release release;
+    network.signals(samples.view, what, how, order.data(), n, to_inputs, to_deltas);
+}
+
+template <typename T>
+void bind_for(nb::module_& m, const char* name) {
+    nb::class_<HeldNetwork<T>>(m, name)
+        .def(
+            "__init__",
+            [](HeldNetwork<T>* self, int loss, int n_threads) {
+                require(loss >= 0 && loss <= int(Loss::squared_error), "unknown loss");
+                new (self) HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::nullopt};
+            },
+            "loss"_a, "n_threads"_a)
+        .def("add_layer", &add_layer<T>, "topology"_a, "weights"_a.noconvert(),
+             "bias"_a.noconvert(), "first"_a.noconvert().none(), "second"_a.noconvert().none(),
+             "bias_first"_a.noconvert().none(), "bias_second"_a.noconvert().none(), "activation"_a,
+             "slope"_a, "dropout"_a)
+        .def("train", &train<T>, "samples"_a, "targets"_a.noconvert(),
+             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
+             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
+             "order"_a.noconvert(), "batch"_a, "rule"_a, "steps"_a, "dropout_seed"_a,
+             "first_step"_a, "progress"_a.none())
+        .def("predict", &predict<T>, "samples"_a, "shift"_a.noconvert().none(),
+             "scale"_a.noconvert().none(), "clip"_a, "stop_after"_a, "out"_a.noconvert())
+        .def("signals", &signals<T>, "samples"_a, "targets"_a.noconvert(),
+             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
+             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
+             "order"_a.noconvert(), "inputs"_a.noconvert(), "deltas"_a.noconvert())
+        .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a);
+}
+
+}  // namespace
+
+void bind_network(nb::module_& m) {
+    nb::class_<HeldSamples>(m, "Samples")
+        .def_static("dense", &dense_samples<float>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<double>, "x"_a.noconvert())
+        .def_static("csr", &csr_samples<float>, "row_starts"_a.noconvert(), "columns"_a.noconvert(),
+                    "values"_a.noconvert(), "n_features"_a)
+        .def_static("csr", &csr_samples<double>, "row_starts"_a.noconvert(),
+                    "columns"_a.noconvert(), "values"_a.noconvert(), "n_features"_a)
+        .def_prop_ro("n_rows", [](const HeldSamples& s) { return s.view.n_rows; })
+        .def_prop_ro("n_features", [](const HeldSamples& s) { return s.view.n_features; });
+    bind_for<float>(m, "NetworkF32");
+    bind_for<double>(m, "NetworkF64");
+}
+
+}  // namespace ratoon

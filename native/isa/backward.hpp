@@ -1,0 +1,106 @@
+// Backward, fused: gradient of the weight, optimizer's rule and gradient of the input in one pass.
+//
+//     g = <dy[output, :], x[input, :]>        a dot product over the batch
+//     dx[input, :] += w * dy[output, :]       with the weight before its update
+//     w, state = rule(w, state, g)
+//
+// The gradient lives in registers only.  Eight connections are taken together, because eight sums
+// over lanes cost little more than two.
+#pragma once
+
+// Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
+template <typename T, int V, bool with_dx, bool far>
+RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const T* dy, T* dx,
+                                  Index lanes) {
+    const T* d = dy + Index(p & 0xffffu) * lanes;
+    const T* from = x + Index(p >> 16) * lanes;
+    if (far) __builtin_prefetch(dy + Index(ahead & 0xffffu) * lanes);
+    const Index vectors = V > 0 ? V : lanes / 8;
+    Vec<T> sum = load(d) * load(from);
+    if (with_dx) {
+        T* to = dx + Index(p >> 16) * lanes;
+        const Vec<T> weight = broadcast(w);
+        store(to, weight * load(d) + load(to));
+        for (Index v = 1; v < vectors; ++v) {
+            const Vec<T> delta = load(d + 8 * v);
+            sum = delta * load(from + 8 * v) + sum;
+            store(to + 8 * v, weight * delta + load(to + 8 * v));
+        }
+    } else {
+        for (Index v = 1; v < vectors; ++v) sum = load(d + 8 * v) * load(from + 8 * v) + sum;
+    }
+    return sum;
+}
+
+template <Rule rule, typename T, int V, bool with_dx, bool far>
+void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy, T* dx,
+                   Index lanes, const Step<T>& given) {
+    const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
+    const T* weights = values.weights;
+    Index k = 0;
+    const Index reach = far ? kAhead : 0;
+    for (; k + 8 + reach <= n; k += 8) {
+        Vec<T> products[8];
+#pragma GCC unroll 8
+        for (int q = 0; q < 8; ++q) {
+            products[q] = backward_one<T, V, with_dx, far>(packed[k + q], packed[k + q + reach],
+                                                           weights[k + q], x, dy, dx, lanes);
+        }
+        apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
+    }
+    for (; k < n; ++k) {
+        const Vec<T> product =
+            backward_one<T, V, with_dx, false>(packed[k], 0, weights[k], x, dy, dx, lanes);
+        apply<rule, T, T>(values, k, sum_of(product), step);
+    }
+}
+
+template <Rule rule, typename T, bool with_dx>
+void backward_single(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy,
+                     T* dx, const Step<T>& given) {
+    const Step<T> step = given;
+    Index k = 0;
+    for (; k + 8 <= n; k += 8) {
+        T products[8];
+#pragma GCC unroll 8
+        for (int q = 0; q < 8; ++q) {
+            const Packed p = packed[k + q];
+            const T d = dy[p & 0xffffu];
+            products[q] = d * x[p >> 16];
+            if (with_dx) dx[p >> 16] += values.weights[k + q] * d;
+        }
+        apply<rule, T, Vec<T>>(values, k, load(products), step);
+    }
+    for (; k < n; ++k) {
+        const T d = dy[packed[k] & 0xffffu];
+        const T product = d * x[packed[k] >> 16];
+        if (with_dx) dx[packed[k] >> 16] += values.weights[k] * d;
+        apply<rule, T, T>(values, k, product, step);
+    }
+}
+
+template <Rule rule, typename T, bool with_dx>
+void backward_by_lanes(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy,
+                       T* dx, Index lanes, const Step<T>& step, bool far) {
+    if (lanes == 1) return backward_single<rule, T, with_dx>(packed, values, n, x, dy, dx, step);
+    const auto run = [&](auto rows) { rows(packed, values, n, x, dy, dx, lanes, step); };
+    if (lanes == 8) {
+        return far ? run(backward_rows<rule, T, 1, with_dx, true>)
+                   : run(backward_rows<rule, T, 1, with_dx, false>);
+    }
+    if (lanes == 16) return run(backward_rows<rule, T, 2, with_dx, false>);
+    if (lanes == 32) return run(backward_rows<rule, T, 4, with_dx, false>);
+    return run(backward_rows<rule, T, 0, with_dx, false>);
+}
+
+template <typename T>
+void backward(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x, const T* dy,
+              T* dx, Index lanes, const Step<T>& step, bool far) {
+    with_rule(rule, [&]<Rule r>() {
+        if (dx != nullptr) {
+            backward_by_lanes<r, T, true>(packed, values, n, x, dy, dx, lanes, step, far);
+        } else {
+            backward_by_lanes<r, T, false>(packed, values, n, x, dy, dx, lanes, step, far);
+        }
+    });
+}

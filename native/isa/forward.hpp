@@ -1,0 +1,102 @@
+// Forward: y[output, :] += w * x[input, :] for every connection of a tile, in slot order.
+//
+// Each lane adds the same products in the same order whatever the number of lanes, so that a
+// prediction does not depend on what else is in its batch.
+#pragma once
+
+constexpr Index kAhead = 32;  // connections between a prefetch and its use
+
+// V vectors of 8 lanes per row, starting at column `from` of rows of `lanes` numbers.
+template <typename T, int V, bool far>
+RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, Index lanes) {
+    const T* from = x + Index(p >> 16) * lanes;
+    T* to = y + Index(p & 0xffffu) * lanes;
+    if (far) __builtin_prefetch(y + Index(ahead & 0xffffu) * lanes, 1);
+    const Vec<T> weight = broadcast(w);
+    for (int v = 0; v < V; ++v) store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
+}
+
+// Four at a time: eight is slower, the processor then mispredicts which loads depend on which
+// stores.
+template <typename T, int V, bool far>
+void forward_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
+                     Index lanes) {
+    Index k = 0;
+    const Index reach = far ? kAhead : 0;
+    for (; k + 4 + reach <= n; k += 4) {
+        for (int q = 0; q < 4; ++q) {
+            forward_one<T, V, far>(packed[k + q], packed[k + q + reach], weights[k + q], x, y,
+                                   lanes);
+        }
+    }
+    for (; k < n; ++k) forward_one<T, V, false>(packed[k], 0, weights[k], x, y, lanes);
+}
+
+template <typename T>
+void forward_single(const Packed* packed, const T* weights, Index n, const T* x, T* y) {
+    Index k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (int q = 0; q < 4; ++q) {
+            const Packed p = packed[k + q];
+            y[p & 0xffffu] += weights[k + q] * x[p >> 16];
+        }
+    }
+    for (; k < n; ++k) y[packed[k] & 0xffffu] += weights[k] * x[packed[k] >> 16];
+}
+
+template <typename T>
+void forward(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
+             bool far) {
+    if (lanes == 1) return forward_single(packed, weights, n, x, y);
+    if (lanes == 8) {
+        if (far) return forward_columns<T, 1, true>(packed, weights, n, x, y, 8);
+        return forward_columns<T, 1, false>(packed, weights, n, x, y, 8);
+    }
+    // Wide batches go through in columns of 32 lanes: the rows in use then still fit the cache.
+    Index column = 0;
+    for (; column + 32 <= lanes; column += 32) {
+        if (far) {
+            forward_columns<T, 4, true>(packed, weights, n, x + column, y + column, lanes);
+        } else {
+            forward_columns<T, 4, false>(packed, weights, n, x + column, y + column, lanes);
+        }
+    }
+    for (; column + 16 <= lanes; column += 16) {
+        forward_columns<T, 2, false>(packed, weights, n, x + column, y + column, lanes);
+    }
+    for (; column < lanes; column += 8) {
+        forward_columns<T, 1, false>(packed, weights, n, x + column, y + column, lanes);
+    }
+}
+
+template <typename T, int V>
+RATOON_INLINE void narrow_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
+                                  Index n_out, Index copies, Index lanes) {
+    for (Index k = 0; k < n; ++k) {
+        const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
+        const T* from = x + input * lanes;
+        T* to = y + ((input & (copies - 1)) * n_out + output) * lanes;
+        const Vec<T> weight = broadcast(weights[k]);
+        for (int v = 0; v < V; ++v) {
+            store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
+        }
+    }
+}
+
+template <typename T>
+void forward_narrow(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index n_out,
+                    Index lanes) {
+    const Index copies = narrow_copies(lanes);
+    if (lanes == 1) {
+        for (Index k = 0; k < n; ++k) {
+            const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
+            y[(input & (copies - 1)) * n_out + output] += weights[k] * x[input];
+        }
+        return;
+    }
+    if (lanes == 8) return narrow_columns<T, 1>(packed, weights, n, x, y, n_out, 8, 8);
+    if (lanes == 16) return narrow_columns<T, 2>(packed, weights, n, x, y, n_out, 4, 16);
+    for (Index column = 0; column < lanes; column += 8) {
+        narrow_columns<T, 1>(packed, weights, n, x + column, y + column, n_out, 1, lanes);
+    }
+}

@@ -1,0 +1,136 @@
+// Work on whole rows: activations and their derivatives, dropout, sums, reading samples.
+#pragma once
+
+template <typename T>
+void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
+    if (lanes == 1) {
+        for (Index i = 0; i < n_rows; ++i) sums[i] = rows[i];
+        return;
+    }
+    for (Index i = 0; i < n_rows; ++i) {
+        Vec<T> sum = load(rows + i * lanes);
+        for (Index v = 8; v < lanes; v += 8) sum += load(rows + i * lanes + v);
+        sums[i] = sum_of(sum);
+    }
+}
+
+template <typename T>
+T sigmoid_of(T z) {
+    return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+}
+
+template <typename T>
+void activate(Activation kind, T slope, T* y, Index n) {
+    switch (kind) {
+        case Activation::identity:
+            return;
+        case Activation::relu:
+            // Written so that NaN stays NaN: a diverged network must be seen to have diverged.
+            for (Index k = 0; k < n; ++k) y[k] = y[k] < 0 ? T(0) : y[k];
+            return;
+        case Activation::leaky_relu:
+        case Activation::all_relu:
+            for (Index k = 0; k < n; ++k) y[k] = y[k] < 0 ? slope * y[k] : y[k];
+            return;
+        case Activation::tanh:
+            for (Index k = 0; k < n; ++k) y[k] = std::tanh(y[k]);
+            return;
+        case Activation::sigmoid:
+            for (Index k = 0; k < n; ++k) y[k] = sigmoid_of(y[k]);
+            return;
+    }
+}
+
+template <typename T>
+void derive(Activation kind, T slope, const T* y, T unscale, T* d, Index n) {
+    switch (kind) {
+        case Activation::identity:
+            return;
+        case Activation::relu:
+            for (Index k = 0; k < n; ++k) d[k] = y[k] > 0 ? d[k] : T(0);
+            return;
+        case Activation::leaky_relu:
+        case Activation::all_relu:
+            for (Index k = 0; k < n; ++k) d[k] = y[k] < 0 ? slope * d[k] : d[k];
+            return;
+        case Activation::tanh:
+            for (Index k = 0; k < n; ++k) d[k] *= 1 - (y[k] * unscale) * (y[k] * unscale);
+            return;
+        case Activation::sigmoid:
+            for (Index k = 0; k < n; ++k) d[k] *= (y[k] * unscale) * (1 - y[k] * unscale);
+            return;
+    }
+}
+
+// Four decisions from one random word, 16 bits each.
+template <typename T>
+void drop(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n) {
+    const auto limit = std::uint64_t(double(rate) * 65536.0);
+    const T scale = 1 / (1 - rate);
+    std::uint64_t bits = 0;
+    for (Index k = 0; k < n; ++k) {
+        const std::uint64_t at = first + std::uint64_t(k);
+        if (k == 0 || at % 4 == 0) bits = random_bits(seed, at / 4);
+        const std::uint64_t mine = (bits >> (16 * (at % 4))) & 0xffffu;
+        d[k] = mine < limit ? T(0) : d[k] * scale;
+    }
+}
+
+template <typename T>
+RATOON_INLINE T standardized(T z, Index j, const Standardize<T>& how) {
+    if (how.shift != nullptr) z -= how.shift[j];
+    if (how.scale != nullptr) z *= how.scale[j];
+    if (how.clip > 0) z = z > how.clip ? how.clip : z < -how.clip ? -how.clip : z;
+    return z;
+}
+
+// Eight samples by eight features at a time, turned in registers.
+template <typename T, typename X>
+void load_samples(const X* const* rows, Index n_rows, Index first, Index last,
+                  const Standardize<T>& how, T* out, Index lanes) {
+    for (Index j = first; lanes == 1 && j < last; ++j) {
+        out[j] = standardized(T(rows[0][j]), j, how);
+    }
+    for (Index lane = 0; lanes > 1 && lane < lanes; lane += 8) {
+        Index j = first;
+        for (; j + 8 <= last; j += 8) {
+            Vec<T> block[8];
+            for (Index b = 0; b < 8; ++b) {
+                block[b] = Vec<T>{};
+                if (lane + b < n_rows) {
+                    const X* row = rows[lane + b] + j;
+                    for (int i = 0; i < 8; ++i) block[b][i] = T(row[i]);
+                    if (how.shift != nullptr) block[b] -= load(how.shift + j);
+                    if (how.scale != nullptr) block[b] *= load(how.scale + j);
+                    if (how.clip > 0) {
+                        const Vec<T> top = broadcast(how.clip);
+                        block[b] = block[b] > top ? top : block[b];
+                        block[b] = block[b] < -top ? -top : block[b];
+                    }
+                }
+            }
+            transpose8(block);
+            for (int i = 0; i < 8; ++i) store(out + (j + i) * lanes + lane, block[i]);
+        }
+        for (; j < last; ++j) {
+            for (Index b = 0; b < 8; ++b) {
+                out[j * lanes + lane + b] =
+                    lane + b < n_rows ? standardized(T(rows[lane + b][j]), j, how) : T(0);
+            }
+        }
+    }
+}
+
+// Box and Muller: two uniform numbers give two independent normal ones.
+template <typename T>
+void normal(std::uint64_t seed, T sigma, T* out, Index first, Index n) {
+    for (Index k = 0; k < n; ++k) {
+        const auto at = std::uint64_t(first + k);
+        const std::uint64_t bits = random_bits(seed, at / 2);
+        // In (0, 1], so that the logarithm is finite.
+        const T u = (T(bits >> 40) + 1) * T(1.0 / 16777216.0);
+        const T angle = T((bits >> 8) & 0xffffffu) * T(6.283185307179586 / 16777216.0);
+        const T radius = sigma * std::sqrt(T(-2) * std::log(u));
+        out[k] = radius * (at % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    }
+}

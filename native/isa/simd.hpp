@@ -1,0 +1,99 @@
+// Eight lanes of one type, in the compiler's own vector extension (GCC and Clang).
+//
+// The same source becomes SSE2, AVX2, AVX-512 or NEON code by the flags it is compiled with; a
+// vector wider than the machine's registers is simply split.  Included inside a namespace of its
+// own per instruction set, so that no symbol of one set can stand in for that of another.
+#pragma once
+
+typedef float F32x8 __attribute__((vector_size(32)));
+typedef double F64x8 __attribute__((vector_size(64)));
+typedef float F32x8Unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double F64x8Unaligned __attribute__((vector_size(64), aligned(8), may_alias));
+
+template <typename T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+    using Vec = F32x8;
+    using Unaligned = F32x8Unaligned;
+};
+template <>
+struct Lanes<double> {
+    using Vec = F64x8;
+    using Unaligned = F64x8Unaligned;
+};
+template <typename T>
+using Vec = typename Lanes<T>::Vec;
+
+#define RATOON_INLINE inline __attribute__((always_inline))
+
+template <typename T>
+RATOON_INLINE Vec<T> load(const T* p) {
+    return *reinterpret_cast<const typename Lanes<T>::Unaligned*>(p);
+}
+template <typename T>
+RATOON_INLINE void store(T* p, Vec<T> v) {
+    *reinterpret_cast<typename Lanes<T>::Unaligned*>(p) = v;
+}
+template <typename T>
+RATOON_INLINE Vec<T> broadcast(T a) {
+    return Vec<T>{a, a, a, a, a, a, a, a};
+}
+
+template <typename V>
+RATOON_INLINE V square_root(V x) {
+    V r;
+    for (int i = 0; i < 8; ++i) r[i] = __builtin_sqrt(x[i]);
+    return r;
+}
+template <>
+RATOON_INLINE F32x8 square_root(F32x8 x) {
+    F32x8 r;
+    for (int i = 0; i < 8; ++i) r[i] = __builtin_sqrtf(x[i]);
+    return r;
+}
+
+// Eight vectors in, the eight sums over their lanes out: half the work of eight separate sums.
+template <typename V>
+RATOON_INLINE V sums_of_eight(const V p[8]) {
+    V q[4];
+    for (int i = 0; i < 4; ++i) {
+        q[i] = __builtin_shufflevector(p[i], p[i + 4], 4, 5, 6, 7, 8, 9, 10, 11) +
+               __builtin_shufflevector(p[i], p[i + 4], 0, 1, 2, 3, 12, 13, 14, 15);
+    }
+    const V r0 = __builtin_shufflevector(q[0], q[1], 0, 8, 1, 9, 4, 12, 5, 13) +
+                 __builtin_shufflevector(q[0], q[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const V r1 = __builtin_shufflevector(q[2], q[3], 0, 8, 1, 9, 4, 12, 5, 13) +
+                 __builtin_shufflevector(q[2], q[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    return __builtin_shufflevector(r0, r1, 0, 1, 8, 9, 4, 5, 12, 13) +
+           __builtin_shufflevector(r0, r1, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+
+// One sum, in the same order of additions as above: a connection's gradient must not depend on
+// whether it came in a group of eight or in the remainder.
+template <typename V>
+RATOON_INLINE auto sum_of(V p) {
+    const auto a = p[0] + p[4], b = p[1] + p[5], c = p[2] + p[6], d = p[3] + p[7];
+    return (a + c) + (b + d);
+}
+
+// Rows become columns: 8 vectors of 8.
+template <typename V>
+RATOON_INLINE void transpose8(V r[8]) {
+    V a[8], b[8];
+    for (int i = 0; i < 8; i += 2) {
+        a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        for (int j = 0; j < 2; ++j) {
+            b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[i + j + 2] =
+                __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    }
+    for (int i = 0; i < 4; ++i) {
+        r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}

@@ -1,0 +1,126 @@
+#include "linear.hpp"
+
+#include <algorithm>
+
+#include "threads.hpp"
+
+namespace ratoon {
+namespace {
+
+constexpr Index kFarBytes = Index(512) << 10;  // rows of a tile beyond this leave the L2 cache
+// Handing a task to another thread costs microseconds; below this much work, don't.
+constexpr Index kWorthThreads = 40000;
+
+template <typename T>
+bool is_far(const Tile& tile, Index lanes) {
+    return Index(tile.outputs) * lanes * Index(sizeof(T)) > kFarBytes;
+}
+
+// About the number of vector operations of a pass over the layer.
+Index work_of(const Topology& topology, Index lanes) {
+    return topology.n_connections() * divided_up(lanes, kLanes);
+}
+
+// Few outputs: strips of inputs are summed apart and then added in the order of the strips, which
+// depends on the shape alone.
+template <typename T>
+void narrow_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
+                    Index lanes, Buffer<T>& scratch, int n_threads) {
+    const Grid& grid = topology.grid();
+    const auto starts = topology.starts();
+    const Packed* packed = topology.packed().data();
+    const Index copies = narrow_copies(lanes), size = grid.n_out * lanes;
+    const Index parts = grid.tiles_in() * copies;
+    if (scratch.size() < parts * size) scratch = Buffer<T>(parts * size);
+    run_tasks(grid.tiles_in(), work_of(topology, lanes), n_threads, [&](Index strip) {
+        T* sums = scratch.data() + strip * copies * size;
+        std::fill_n(sums, copies * size, T(0));
+        kernels<T>().forward_narrow(packed + starts[strip], weights + starts[strip],
+                                    starts[strip + 1] - starts[strip],
+                                    x + grid.first_input(strip) * lanes, sums, grid.n_out, lanes);
+    });
+    for (Index i = 0; i < grid.n_out; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
+    for (Index part = 0; part < parts; ++part) {
+        const T* sums = scratch.data() + part * size;
+        for (Index k = 0; k < size; ++k) y[k] += sums[k];
+    }
+}
+
+}  // namespace
+
+void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task) {
+    parallel_for(n_tasks, work < kWorthThreads ? 1 : n_threads, [&](Index i) {
+        const FlushDenormals flush;
+        task(i);
+    });
+}
+
+// A tile of outputs belongs to one task, which adds its connections in slot order.
+template <typename T>
+void linear_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
+                    Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish) {
+    const Grid& grid = topology.grid();
+    if (grid.n_out <= kNarrow) {
+        narrow_forward(topology, weights, bias, x, y, lanes, scratch, n_threads);
+        if (finish) finish(0, grid.n_out);
+        return;
+    }
+    const auto starts = topology.starts();
+    const Packed* packed = topology.packed().data();
+    run_tasks(grid.tiles_out(), work_of(topology, lanes), n_threads, [&](Index out_tile) {
+        const Index first = grid.first_output(out_tile);
+        const Index last = std::min(grid.n_out, first + grid.tile_out);
+        for (Index i = first; i < last; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
+        for (Index in_tile = 0; in_tile < grid.tiles_in(); ++in_tile) {
+            const Index t = out_tile * grid.tiles_in() + in_tile;
+            kernels<T>().forward(packed + starts[t], weights + starts[t], starts[t + 1] - starts[t],
+                                 x + grid.first_input(in_tile) * lanes, y + first * lanes, lanes,
+                                 is_far<T>(grid.tile(in_tile, out_tile), lanes));
+        }
+        if (finish) finish(first, last);
+    });
+}
+
+// A strip of inputs belongs to one task: it adds to its own rows of dx and nobody else's.  Without
+// dx, as in the first layer of a network, all tiles are independent.
+template <typename T>
+void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
+                     const T* x, const T* dy, T* dx, Index lanes, int n_threads,
+                     const Finish& finish) {
+    const Grid& grid = topology.grid();
+    const auto starts = topology.starts();
+    const Packed* packed = topology.packed().data();
+    const Index work = work_of(topology, lanes);
+    const auto one_tile = [&](Index in_tile, Index out_tile) {
+        const Index t = out_tile * grid.tiles_in() + in_tile;
+        const Index first = grid.first_input(in_tile) * lanes;
+        kernels<T>().backward(
+            rule, packed + starts[t], values.at(starts[t]), starts[t + 1] - starts[t], x + first,
+            dy + grid.first_output(out_tile) * lanes, dx == nullptr ? nullptr : dx + first, lanes,
+            step, is_far<T>(grid.tile(in_tile, out_tile), lanes));
+    };
+    if (dx == nullptr) {
+        run_tasks(grid.n_tiles(), work, n_threads,
+                  [&](Index t) { one_tile(t % grid.tiles_in(), t / grid.tiles_in()); });
+        return;
+    }
+    run_tasks(grid.tiles_in(), work, n_threads, [&](Index strip) {
+        const Index first = grid.first_input(strip);
+        const Index last = std::min(grid.n_in, first + grid.tile_in);
+        std::fill_n(dx + first * lanes, (last - first) * lanes, T(0));
+        for (Index out_tile = 0; out_tile < grid.tiles_out(); ++out_tile) {
+            one_tile(strip, out_tile);
+        }
+        if (finish) finish(first, last);
+    });
+}
+
+#define RATOON_INSTANTIATE(T)                                                                 \
+    template void linear_forward(const Topology&, const T*, const T*, const T*, T*, Index,    \
+                                 Buffer<T>&, int, const Finish&);                             \
+    template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*, \
+                                  const T*, T*, Index, int, const Finish&);
+RATOON_INSTANTIATE(float)
+RATOON_INSTANTIATE(double)
+
+}  // namespace ratoon

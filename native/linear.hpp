@@ -1,0 +1,29 @@
+// A sparse linear layer on the threads of the pool: forward, and backward with update.
+#pragma once
+
+#include <functional>
+
+#include "kernels.hpp"
+#include "topology.hpp"
+
+namespace ratoon {
+
+// Called with the rows [first, last) that have just been finished, by the thread that did so.
+using Finish = std::function<void(Index first, Index last)>;
+
+// y = W x + b; x is (n_in, lanes), y is (n_out, lanes).  `scratch` is kept by the caller between
+// calls; narrow layers need it.
+template <typename T>
+void linear_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
+                    Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish);
+
+// The rule for every connection, and dx = W^T dy where dx is given (with the weights before).
+template <typename T>
+void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
+                     const T* x, const T* dy, T* dx, Index lanes, int n_threads,
+                     const Finish& finish);
+
+// Tasks with denormals flushed; one thread when the work is too little to share.
+void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task);
+
+}  // namespace ratoon

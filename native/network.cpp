@@ -1,0 +1,314 @@
+#include "network.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "linear.hpp"
+#include "random.hpp"
+
+namespace ratoon {
+template <typename T>
+Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads)
+    : layers_(std::move(layers)), loss_(loss), n_threads_(std::max(1, n_threads)) {}
+
+// ---------------------------------------------------------------------------------- memory
+
+template <typename T>
+void Network<T>::prepare(Index batch, bool training) {
+    const Index lanes = training && batch == 1 ? 1 : padded_to_lanes(batch);
+    const bool enough = lanes == lanes_ && (for_training_ || !training);
+    batch_ = batch;
+    if (enough) return;
+    lanes_ = lanes;
+    for_training_ = training;
+    activations_.clear();
+    before_.clear();
+    deltas_[0] = Buffer<T>();
+    deltas_[1] = Buffer<T>();
+    activations_.emplace_back(n_in() * lanes);
+    Index widest = 0;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        const Grid& grid = layers_[l].topology->grid();
+        activations_.emplace_back(grid.n_out * lanes);
+        const bool kept = training && layers_[l].activation == Activation::all_relu;
+        before_.emplace_back(kept ? grid.n_out * lanes : 0);
+        widest = std::max(widest, grid.n_out);
+    }
+    if (training) {
+        deltas_[0] = Buffer<T>(widest * lanes);
+        deltas_[1] = Buffer<T>(widest * lanes);
+    }
+}
+
+template <typename T>
+Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch) {
+    const Index lanes = batch == 1 ? 1 : padded_to_lanes(batch);
+    Index rows = 0, widest = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        rows += widths[i];
+        if (i > 0) widest = std::max(widest, widths[i]);
+    }
+    return (rows + 2 * widest) * lanes * Index(sizeof(T));
+}
+
+// --------------------------------------------------------------------------------- samples
+
+template <typename T>
+void Network<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
+                      Index n) {
+    if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
+    const Index chunk = 4096, n_features = samples.n_features;
+    const auto gather = [&](const auto* data, auto function) {
+        std::vector<decltype(data)> pointers;
+        pointers.reserve(std::size_t(n));
+        for (Index b = 0; b < n; ++b) pointers.push_back(data + order[b] * samples.row_stride);
+        run_tasks(divided_up(n_features, chunk), n_features * n / 8, n_threads_, [&](Index c) {
+            function(pointers.data(), n, c * chunk, std::min(n_features, (c + 1) * chunk), how,
+                     rows(0), lanes_);
+        });
+    };
+    if (samples.dense_f32 != nullptr) {
+        gather(samples.dense_f32, kernels<T>().load_f32);
+    } else {
+        gather(samples.dense_f64, kernels<T>().load_f64);
+    }
+}
+
+template <typename T>
+void Network<T>::load_csr(const Samples& samples, const Standardize<T>& how, const Index* order,
+                          Index n) {
+    T* x = rows(0);
+    const T* values = static_cast<const T*>(samples.csr_values);
+    std::fill_n(x, samples.n_features * lanes_, T(0));
+    for (Index b = 0; b < n; ++b) {
+        for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
+            const Index j = samples.columns[k];
+            T z = values[k];
+            if (how.scale != nullptr) z *= how.scale[j];
+            if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
+            x[j * lanes_ + b] = z;
+        }
+    }
+}
+
+// --------------------------------------------------------------------------------- forward
+
+template <typename T>
+void Network<T>::forward_layer(std::size_t l, bool training) {
+    const Layer<T>& layer = layers_[l];
+    linear_forward<T>(*layer.topology, layer.values.weights, layer.bias.weights, rows(l),
+                      rows(l + 1), lanes_, scratch_, n_threads_,
+                      [&](Index first, Index last) { finish_rows(l, first, last, training); });
+}
+
+// Activation and dropout of finished rows.
+template <typename T>
+void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool training) {
+    const Layer<T>& layer = layers_[l];
+    T* y = rows(l + 1) + first * lanes_;
+    const Index n = (last - first) * lanes_;
+    if (training && before_[l].size() > 0) {
+        std::copy_n(y, n, before_[l].data() + first * lanes_);
+    }
+    kernels<T>().activate(layer.activation, layer.slope, y, n);
+    if (training && layer.dropout > 0) {
+        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, step_ * 1024 + l),
+                          std::uint64_t(first * lanes_), y, n);
+    }
+}
+
+// ------------------------------------------------------------------------------------ loss
+
+// The error at the output, divided by the weight of the minibatch; returns the summed loss.
+template <typename T>
+double Network<T>::output_error(const Targets<T>& targets, const Index* order, Index n) {
+    const std::size_t last = layers_.size() - 1;
+    const Index k = n_out();
+    T* d = delta(last);
+    std::fill_n(d, k * lanes_, T(0));
+    double total_weight = 0, total = 0;
+    for (Index b = 0; b < n; ++b) {
+        total_weight += targets.weights ? double(targets.weights[order[b]]) : 1.0;
+    }
+    std::vector<T> output(static_cast<std::size_t>(k)), error(static_cast<std::size_t>(k));
+    for (Index b = 0; b < n; ++b) {
+        for (Index i = 0; i < k; ++i) {
+            output[i] = rows(last + 1)[i * lanes_ + b];
+            if (targets.offset) output[i] += targets.offset[order[b] * k + i];
+        }
+        const double weight = targets.weights ? double(targets.weights[order[b]]) : 1.0;
+        const double loss =
+            sample_loss(loss_, output.data(), targets.values + order[b] * k, k, error.data());
+        if (weight > 0) {
+            total += weight * loss;
+            for (Index i = 0; i < k; ++i) {
+                d[i * lanes_ + b] = T(double(error[i]) * (weight / total_weight));
+            }
+        }
+    }
+    return total;
+}
+
+// -------------------------------------------------------------------------------- backward
+
+template <typename T>
+void Network<T>::update_bias(std::size_t l, Index first, Index last, Rule rule,
+                             const Step<T>& step) {
+    constexpr Index kBlock = 256;
+    T sums[kBlock];
+    Step<T> bias_step = step;
+    bias_step.l2 = bias_step.shrink = 0;  // decay is for connections
+    for (Index i = first; i < last; i += kBlock) {
+        const Index n = std::min(kBlock, last - i);
+        kernels<T>().row_sums(delta(l) + i * lanes_, n, lanes_, sums);
+        kernels<T>().update(rule, layers_[l].bias.at(i), sums, n, bias_step);
+    }
+}
+
+// The error that arrived at the outputs of layer l becomes that before its activation.
+template <typename T>
+void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
+                              const Step<T>& step) {
+    const Layer<T>& layer = layers_[l];
+    T* d = delta(l) + first * lanes_;
+    const Index n = (last - first) * lanes_;
+    T unscale = 1;
+    if (layer.dropout > 0) {
+        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, step_ * 1024 + l),
+                          std::uint64_t(first * lanes_), d, n);
+        unscale = 1 - layer.dropout;
+    }
+    const T* y = before_[l].size() > 0 ? before_[l].data() : rows(l + 1);
+    kernels<T>().derive(layer.activation, layer.slope, y + first * lanes_, unscale, d, n);
+    update_bias(l, first, last, rule, step);
+}
+
+template <typename T>
+void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step) {
+    const Layer<T>& layer = layers_[l];
+    // Nobody needs the gradient of the samples themselves.
+    T* dx = l == 0 ? nullptr : delta(l - 1);
+    linear_backward<T>(
+        *layer.topology, rule, layer.values, step, rows(l), delta(l), dx, lanes_, n_threads_,
+        [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); });
+}
+
+// -------------------------------------------------------------------------------- the loops
+
+namespace {
+
+// Asks at most every 20 ms, however short the steps are.
+class Watch {
+  public:
+    explicit Watch(const Interrupted& interrupted) : interrupted_(interrupted) {}
+    bool says_stop(Index done) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(20)) return false;
+        last_ = now;
+        return interrupted_ && interrupted_(done);
+    }
+
+  private:
+    const Interrupted& interrupted_;
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+template <typename T>
+EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
+                              const Standardize<T>& how, const Index* order, Index n, Index batch,
+                              Rule rule, const Step<T>* steps, std::uint64_t dropout_seed,
+                              Index first_step, const Interrupted& interrupted) {
+    Watch watch(interrupted);
+    EpochResult result;
+    double total = 0, weight = 0;
+    dropout_seed_ = dropout_seed;
+    prepare(std::min(batch, n), true);
+    for (Index at = 0; at < n; at += batch) {
+        const Index size = std::min(batch, n - at);
+        const Step<T>& step = steps[at / batch];
+        step_ = std::uint64_t(first_step + at / batch);
+        load(samples, how, order + at, size);
+        for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
+        const double loss = output_error(targets, order + at, size);
+        ++result.steps_done;
+        total += loss;
+        for (Index b = at; b < at + size; ++b) {
+            weight += targets.weights ? double(targets.weights[order[b]]) : 1.0;
+        }
+        if (!std::isfinite(loss)) {
+            result.diverged = true;
+            break;
+        }
+        const std::size_t last = layers_.size() - 1;
+        update_bias(last, 0, n_out(), rule, step);
+        for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, step);
+        if (watch.says_stop(result.steps_done)) break;
+    }
+    result.loss = weight > 0 ? total / weight : 0;
+    return result;
+}
+
+template <typename T>
+void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Index stop_after,
+                         T* out, const Interrupted& interrupted) {
+    Watch watch(interrupted);
+    // Wide enough to reuse every index, narrow enough that huge layers keep their rows in memory.
+    Index widest = n_in();
+    for (const auto& layer : layers_) widest = std::max(widest, layer.topology->grid().n_out);
+    const Index batch = std::min(samples.n_rows, widest > 2000000 ? Index(8) : Index(32));
+    const std::size_t n_layers = stop_after < 0 ? layers_.size() : std::size_t(stop_after) + 1;
+    const Index width = layers_[n_layers - 1].topology->grid().n_out;
+    if (samples.n_rows == 0) return;
+    prepare(batch, false);
+    std::vector<Index> order(static_cast<std::size_t>(batch));
+    for (Index at = 0; at < samples.n_rows; at += batch) {
+        const Index size = std::min(batch, samples.n_rows - at);
+        for (Index b = 0; b < size; ++b) order[b] = at + b;
+        load(samples, how, order.data(), size);
+        for (std::size_t l = 0; l < n_layers; ++l) forward_layer(l, false);
+        const T* y = rows(n_layers);
+        for (Index i = 0; i < width; ++i) {
+            for (Index b = 0; b < size; ++b) out[(at + b) * width + i] = y[i * lanes_ + b];
+        }
+        if (watch.says_stop(at + size)) return;
+    }
+}
+
+template <typename T>
+void Network<T>::signals(const Samples& samples, const Targets<T>& targets,
+                         const Standardize<T>& how, const Index* order, Index n,
+                         std::vector<T*> inputs, std::vector<T*> deltas) {
+    prepare(n, true);
+    dropout_seed_ = step_ = 0;
+    load(samples, how, order, n);
+    for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
+    output_error(targets, order, n);
+    const auto copy_rows = [&](const T* from, Index n_rows, T* to) {
+        for (Index i = 0; i < n_rows; ++i) std::copy_n(from + i * lanes_, n, to + i * n);
+    };
+    // Under Rule::store the "update" writes gradients into `first`, here into scratch space.
+    std::vector<Layer<T>> saved = layers_;
+    Index most = 0;
+    for (const auto& layer : layers_) {
+        most = std::max({most, layer.topology->n_connections(), layer.topology->grid().n_out});
+    }
+    Buffer<T> scratch(most), bias_scratch(most);
+    for (auto& layer : layers_) {
+        layer.values.first = scratch.data();
+        layer.bias.first = bias_scratch.data();
+    }
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+        copy_rows(rows(l), layers_[l].topology->grid().n_in, inputs[l]);
+        copy_rows(delta(l), layers_[l].topology->grid().n_out, deltas[l]);
+        if (l > 0) backward_layer(l, Rule::store, Step<T>{});
+    }
+    layers_ = std::move(saved);
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace ratoon

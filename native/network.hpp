@@ -1,0 +1,107 @@
+// A network as the kernels see it, and what is done with it: train over minibatches, predict.
+//
+// Everything here works on arrays that belong to the caller.  Shapes are checked by whoever builds
+// a `Network` (bindings.cpp); indices by `Topology`.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernels.hpp"
+#include "loss.hpp"
+#include "topology.hpp"
+
+namespace ratoon {
+
+// One layer: a topology and arrays aligned with it.  The state arrays depend on the rule.
+template <typename T>
+struct Layer {
+    TopologyPtr topology;
+    Values<T> values;
+    Values<T> bias;
+    Activation activation = Activation::identity;
+    T slope = 0;
+    T dropout = 0;
+};
+
+// Samples: dense rows (float or double, any row stride) or CSR rows.
+struct Samples {
+    Index n_rows = 0, n_features = 0;
+    const float* dense_f32 = nullptr;
+    const double* dense_f64 = nullptr;
+    Index row_stride = 0;  // in elements
+    const Index* row_starts = nullptr;
+    const std::int32_t* columns = nullptr;
+    const void* csr_values = nullptr;  // of the network's own type
+};
+
+template <typename T>
+struct Targets {
+    const T* values = nullptr;   // (n_rows, n_out)
+    const T* weights = nullptr;  // (n_rows,) or null: every sample counts 1
+    const T* offset = nullptr;   // (n_rows, n_out) or null: added to the network's output
+};
+
+struct EpochResult {
+    double loss = 0;        // weighted mean over the samples seen
+    Index steps_done = 0;   // fewer than asked for when interrupted or diverged
+    bool diverged = false;  // the loss of the last step was not finite
+};
+
+// Told every few milliseconds how many steps (or samples) are done; true ends the work there.
+using Interrupted = std::function<bool(Index done)>;
+
+template <typename T>
+class Network {
+  public:
+    Network(std::vector<Layer<T>> layers, Loss loss, int n_threads);
+
+    // Train on the samples named by order[0 .. n), in minibatches of `batch`; the last may be
+    // short.  steps[s] are the hyperparameters of minibatch s.  `dropout_seed` and the step number
+    // `first_step` decide which neurons drop out.
+    EpochResult train(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
+                      const Index* order, Index n, Index batch, Rule rule, const Step<T>* steps,
+                      std::uint64_t dropout_seed, Index first_step, const Interrupted& interrupted);
+
+    // Raw outputs (before softmax or sigmoid) of every sample: out is (n_rows, n_out).  Activations
+    // of hidden layer `stop_after` instead, when that is not negative.
+    void predict(const Samples& samples, const Standardize<T>& how, Index stop_after, T* out,
+                 const Interrupted& interrupted);
+
+    // Activations of one minibatch and error signals at every layer, for strategies that look at
+    // absent connections: rows of inputs[l] and deltas[l] are neurons, columns are samples.
+    void signals(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
+                 const Index* order, Index n, std::vector<T*> inputs, std::vector<T*> deltas);
+
+    const std::vector<Layer<T>>& layers() const { return layers_; }
+    Index n_in() const { return layers_.front().topology->grid().n_in; }
+    Index n_out() const { return layers_.back().topology->grid().n_out; }
+    // Bytes of working memory for minibatches of this size.
+    static Index workspace_bytes(const std::vector<Index>& widths, Index batch);
+
+  private:
+    void prepare(Index batch, bool training);
+    void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
+    void load_csr(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
+    void forward_layer(std::size_t l, bool training);
+    void finish_rows(std::size_t l, Index first, Index last, bool training);
+    double output_error(const Targets<T>& targets, const Index* order, Index n);
+    void backward_layer(std::size_t l, Rule rule, const Step<T>& step);
+    void finish_delta(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
+    void update_bias(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
+    T* rows(std::size_t l) { return activations_[l].data(); }
+    T* delta(std::size_t l) { return deltas_[l % 2].data(); }
+
+    std::vector<Layer<T>> layers_;
+    Loss loss_;
+    int n_threads_;
+    Index lanes_ = 0, batch_ = 0;
+    bool for_training_ = false;
+    std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l
+    std::vector<Buffer<T>> before_;       // of layers whose derivative needs it: before activation
+    Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
+    Buffer<T> scratch_;                   // for linear_forward
+    std::uint64_t dropout_seed_ = 0, step_ = 0;
+};
+
+}  // namespace ratoon

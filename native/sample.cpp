@@ -1,0 +1,202 @@
+#include "sample.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <numeric>
+#include <stdexcept>
+
+#include "random.hpp"
+#include "threads.hpp"
+
+namespace ratoon {
+namespace {
+
+using Ranks = std::vector<std::uint32_t>;
+
+// Finds the tile a global rank falls into: a table gets close, a short walk finishes.
+class TileFinder {
+  public:
+    explicit TileFinder(const std::vector<Index>& room) : ends_(room) {
+        std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+        const std::uint64_t total = std::uint64_t(ends_.back());
+        while ((total >> shift_) > 4 * room.size()) ++shift_;
+        table_.resize((total >> shift_) + 1);
+        Index tile = 0;
+        for (std::size_t cell = 0; cell < table_.size(); ++cell) {
+            while (tile + 1 < Index(room.size()) && std::uint64_t(ends_[tile]) <= cell << shift_) {
+                ++tile;
+            }
+            table_[cell] = tile;
+        }
+    }
+    Index total() const { return ends_.back(); }
+    Index first(Index tile) const { return tile == 0 ? 0 : ends_[tile - 1]; }
+    Index operator()(std::uint64_t rank) const {
+        Index tile = table_[rank >> shift_];
+        while (std::uint64_t(ends_[tile]) <= rank) ++tile;
+        return tile;
+    }
+
+  private:
+    std::vector<Index> ends_;
+    std::vector<Index> table_;
+    int shift_ = 0;
+};
+
+// Least significant digit first, 8 bits at a time, only as many digits as the largest rank has.
+void radix_sort(std::uint32_t* values, Index n, std::uint32_t* scratch, std::uint64_t limit) {
+    if (n < 128) {
+        std::sort(values, values + n);
+        return;
+    }
+    const int bits = limit <= 1 ? 0 : std::bit_width(limit - 1);
+    // 11 bits need fewer passes but a table that small tiles do not pay back.
+    const int digit = n < 4096 ? 8 : 11;
+    std::uint32_t counts[2048];
+    std::uint32_t* from = values;
+    std::uint32_t* to = scratch;
+    for (int shift = 0; shift < bits; shift += digit) {
+        const std::uint32_t mask = (1u << digit) - 1;
+        std::fill_n(counts, mask + 1, 0u);
+        for (Index k = 0; k < n; ++k) ++counts[(from[k] >> shift) & mask];
+        std::uint32_t sum = 0;
+        for (std::uint32_t c = 0; c <= mask; ++c) sum += std::exchange(counts[c], sum);
+        for (Index k = 0; k < n; ++k) to[counts[(from[k] >> shift) & mask]++] = from[k];
+        std::swap(from, to);
+    }
+    if (from != values) std::copy_n(from, n, values);
+}
+
+// One large round of independent draws, sorted per tile, repetitions dropped in place.
+struct Round {
+    std::vector<Index> starts, sizes;
+    Buffer<std::uint32_t> ranks;
+};
+
+Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index count,
+                 std::uint64_t seed, int n_threads) {
+    const Index n_tiles = Index(room.size());
+    const std::uint64_t total = std::uint64_t(find.total());
+    // Counted twice instead of stored: the second pass draws the same numbers again.
+    const Index chunk = 1 << 18, n_chunks = divided_up(count, chunk);
+    std::vector<std::atomic<Index>> next(static_cast<std::size_t>(n_tiles));
+    parallel_for(n_chunks, n_threads, [&](Index c) {
+        std::vector<Index> counts(static_cast<std::size_t>(n_tiles), 0);
+        for (Index i = c * chunk; i < std::min(count, (c + 1) * chunk); ++i) {
+            ++counts[find(random_below(seed, std::uint64_t(i), total))];
+        }
+        for (Index t = 0; t < n_tiles; ++t) {
+            if (counts[t] > 0) next[t].fetch_add(counts[t], std::memory_order_relaxed);
+        }
+    });
+    Round round{std::vector<Index>(std::size_t(n_tiles) + 1, 0),
+                std::vector<Index>(std::size_t(n_tiles)), Buffer<std::uint32_t>(count)};
+    for (Index t = 0; t < n_tiles; ++t) {
+        round.starts[t + 1] = round.starts[t] + next[t].load();
+        next[t].store(round.starts[t]);
+    }
+    // The order in which threads fill a tile's share is left to chance: it is sorted below.
+    parallel_for(n_chunks, n_threads, [&](Index c) {
+        for (Index i = c * chunk; i < std::min(count, (c + 1) * chunk); ++i) {
+            const std::uint64_t rank = random_below(seed, std::uint64_t(i), total);
+            const Index t = find(rank);
+            const Index at = n_threads == 1 ? next[t].load(std::memory_order_relaxed)
+                                            : next[t].fetch_add(1, std::memory_order_relaxed);
+            if (n_threads == 1) next[t].store(at + 1, std::memory_order_relaxed);
+            round.ranks[at] = std::uint32_t(rank - std::uint64_t(find.first(t)));
+        }
+    });
+    parallel_for(n_tiles, n_threads, [&](Index t) {
+        const Index n = round.starts[t + 1] - round.starts[t];
+        Buffer<std::uint32_t> scratch(n);
+        std::uint32_t* ranks = round.ranks.data() + round.starts[t];
+        radix_sort(ranks, n, scratch.data(), std::uint64_t(room[t]));
+        round.sizes[t] = std::unique(ranks, ranks + n) - ranks;
+    });
+    return round;
+}
+
+// Draws the ranks still missing, one small round after another; returns them as (tile, rank).
+std::vector<std::pair<Index, std::uint32_t>> draw_missing(const TileFinder& find,
+                                                          const Round& round, Index wanted,
+                                                          std::uint64_t seed,
+                                                          std::uint64_t counter) {
+    std::vector<std::pair<Index, std::uint32_t>> extra;
+    const std::uint64_t total = std::uint64_t(find.total());
+    Index missing = wanted;
+    while (missing > 0) {
+        for (Index i = 0; i < missing; ++i) {
+            const std::uint64_t rank = random_below(seed, counter++, total);
+            const Index t = find(rank);
+            const auto local = std::uint32_t(rank - std::uint64_t(find.first(t)));
+            const std::uint32_t* first = round.ranks.data() + round.starts[t];
+            if (!std::binary_search(first, first + round.sizes[t], local)) {
+                extra.emplace_back(t, local);
+            }
+        }
+        std::sort(extra.begin(), extra.end());
+        extra.erase(std::unique(extra.begin(), extra.end()), extra.end());
+        missing = wanted - Index(extra.size());
+    }
+    return extra;
+}
+
+DrawnRanks merged(const Round& round, const std::vector<std::pair<Index, std::uint32_t>>& extra,
+                  Index count) {
+    const Index n_tiles = Index(round.sizes.size());
+    DrawnRanks drawn{std::vector<Index>(std::size_t(n_tiles) + 1, 0), Buffer<std::uint32_t>(count)};
+    Index at = 0;
+    std::size_t e = 0;
+    for (Index t = 0; t < n_tiles; ++t) {
+        drawn.starts[t] = at;
+        const std::uint32_t* first = round.ranks.data() + round.starts[t];
+        const std::uint32_t* last = first + round.sizes[t];
+        while (first != last || (e < extra.size() && extra[e].first == t)) {
+            const bool from_extra = e < extra.size() && extra[e].first == t &&
+                                    (first == last || extra[e].second < *first);
+            drawn.ranks[at++] = from_extra ? extra[e++].second : *first++;
+        }
+    }
+    drawn.starts[n_tiles] = at;
+    return drawn;
+}
+
+DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room, Index count) {
+    DrawnRanks drawn{std::vector<Index>(room.size() + 1, 0), Buffer<std::uint32_t>(count)};
+    Index at = 0;
+    for (std::size_t t = 0; t < room.size(); ++t) {
+        drawn.starts[t] = at;
+        Index skip = left_out.starts[t];
+        for (Index rank = 0; rank < room[t]; ++rank) {
+            if (skip < left_out.starts[t + 1] && left_out.ranks[skip] == std::uint32_t(rank)) {
+                ++skip;
+            } else {
+                drawn.ranks[at++] = std::uint32_t(rank);
+            }
+        }
+    }
+    drawn.starts[room.size()] = at;
+    return drawn;
+}
+
+}  // namespace
+
+DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
+                         int n_threads) {
+    const TileFinder find(room);
+    if (count < 0 || count > find.total()) {
+        throw std::invalid_argument("more new connections are asked for than there are places");
+    }
+    if (count > find.total() / 2) {
+        const Index left_out = find.total() - count;
+        return complement(draw_distinct(room, left_out, seed, n_threads), room, count);
+    }
+    Round round = draw_round(find, room, count, seed, n_threads);
+    Index held = 0;
+    for (Index size : round.sizes) held += size;
+    const auto extra = draw_missing(find, round, count - held, seed, std::uint64_t(count));
+    return merged(round, extra, count);
+}
+
+}  // namespace ratoon
