@@ -1,0 +1,28 @@
+"""The one door to compiled code.
+
+Every function here has a twin in `ratoon.kernels.reference`, written in plain NumPy, slow and
+obvious, which the tests compare it with.  Shapes are checked on the native side; a `Topology` was
+checked when it was made.
+"""
+
+from __future__ import annotations
+
+from ratoon.kernels.isa import available_isas as available_isas
+from ratoon.kernels.isa import current_isa as current_isa
+from ratoon.kernels.isa import use_isa as use_isa
+from ratoon.kernels.linear import activate as activate
+from ratoon.kernels.linear import backward as backward
+from ratoon.kernels.linear import derive as derive
+from ratoon.kernels.linear import drop as drop
+from ratoon.kernels.linear import forward as forward
+from ratoon.kernels.linear import normal as normal
+from ratoon.kernels.linear import update as update
+from ratoon.kernels.network import NativeNetwork as NativeNetwork
+from ratoon.kernels.network import as_samples as as_samples
+from ratoon.kernels.rewire import rewire_by_sign as rewire_by_sign
+from ratoon.kernels.types import ACTIVATIONS as ACTIVATIONS
+from ratoon.kernels.types import LANES as LANES
+from ratoon.kernels.types import LOSSES as LOSSES
+from ratoon.kernels.types import Rule as Rule
+from ratoon.kernels.types import Scaling as Scaling
+from ratoon.kernels.types import Step as Step

@@ -1,0 +1,185 @@
+"""Whole networks in compiled code: the minibatch loop and prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import DTypeLike, NDArray
+
+from ratoon import _native
+from ratoon.errors import InvalidInputError
+from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
+from ratoon.topology import Topology
+
+Array = NDArray[Any]
+Progress = Callable[[int], None]
+
+NO_SCALING = Scaling()
+
+
+def as_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
+    """Wrap samples for native code: a dense array as it lies in memory, or a CSR matrix.
+
+    Dense float32 and float64 arrays (memory maps too) are read where they are, whatever the number
+    type of the network.  CSR matrices are checked entry by entry.
+    """
+    if scipy.sparse.issparse(x):
+        matrix = scipy.sparse.csr_array(x)
+        if max(matrix.shape) > np.iinfo(np.int32).max:
+            raise InvalidInputError(f"a sparse matrix of shape {matrix.shape} is too large.")
+        return _native.Samples.csr(
+            np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+            np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            np.ascontiguousarray(matrix.data, dtype=dtype),
+            matrix.shape[1],
+        )
+    dense = np.asarray(x)
+    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        dense = dense.astype(dtype)
+    readable = dense.flags.aligned and dense.strides[1] == dense.itemsize and dense.strides[0] >= 0
+    if not readable and dense.size > 0:
+        dense = np.require(dense, requirements=["C", "A"])
+    return _native.Samples.dense(dense)
+
+
+@dataclass(frozen=True)
+class EpochOutcome:
+    """What one run over minibatches came to."""
+
+    loss: float
+    steps_done: int
+    diverged: bool
+
+
+class NativeNetwork:
+    """Layers as native code sees them; the arrays stay the caller's and are changed in place."""
+
+    def __init__(self, dtype: DTypeLike, loss: str, n_threads: int) -> None:
+        self.dtype = np.dtype(dtype)
+        kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32
+        self._native: Any = kind(LOSSES[loss], n_threads)
+        self._shapes: list[tuple[int, int]] = []
+
+    def add_layer(
+        self,
+        topology: Topology,
+        weights: Array,
+        bias: Array,
+        *,
+        state: Sequence[Array] = (),
+        bias_state: Sequence[Array] = (),
+        activation: str = "identity",
+        slope: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        """Append a layer; ``state`` is what the optimizer keeps per connection, at most two."""
+        first, second = (*state, None, None)[:2]
+        bias_first, bias_second = (*bias_state, None, None)[:2]
+        self._native.add_layer(
+            topology.native,
+            weights,
+            bias,
+            first,
+            second,
+            bias_first,
+            bias_second,
+            ACTIVATIONS[activation],
+            slope,
+            dropout,
+        )
+        self._shapes.append(topology.shape)
+
+    def train(
+        self,
+        samples: _native.Samples,
+        targets: Array,
+        order: NDArray[np.int64],
+        batch: int,
+        rule: Rule,
+        steps: Sequence[Step],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        first_step: int = 0,
+        progress: Progress | None = None,
+    ) -> EpochOutcome:
+        """Train on the samples named by ``order``, minibatch by minibatch, the last one short."""
+        native_steps: dict[Step, Any] = {}
+        for step in steps:
+            if step not in native_steps:
+                native_steps[step] = step.native(self.dtype)
+        loss, steps_done, diverged = self._native.train(
+            samples,
+            targets,
+            sample_weights,
+            offset,
+            scaling.shift,
+            scaling.scale,
+            scaling.clip,
+            order,
+            batch,
+            int(rule),
+            [native_steps[step] for step in steps],
+            dropout_seed,
+            first_step,
+            progress,
+        )
+        return EpochOutcome(loss, steps_done, diverged)
+
+    def predict(
+        self, samples: _native.Samples, *, scaling: Scaling = NO_SCALING, layer: int | None = None
+    ) -> Array:
+        """Return the raw outputs of every sample, or the activations of one hidden layer."""
+        width = self._shapes[-1 if layer is None else layer][1]
+        out = np.empty((samples.n_rows, width), dtype=self.dtype)
+        self._native.predict(
+            samples,
+            scaling.shift,
+            scaling.scale,
+            scaling.clip,
+            -1 if layer is None else layer,
+            out,
+        )
+        return out
+
+    def signals(
+        self,
+        samples: _native.Samples,
+        targets: Array,
+        order: NDArray[np.int64],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+    ) -> list[tuple[Array, Array]]:
+        """Return what flows through every layer for one minibatch: (activations, errors).
+
+        The gradient at any position (i, j) of a layer, connected or not, is
+        ``activations[i] @ errors[j]``.
+        """
+        inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
+        deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
+        self._native.signals(
+            samples,
+            targets,
+            sample_weights,
+            offset,
+            scaling.shift,
+            scaling.scale,
+            scaling.clip,
+            order,
+            inputs,
+            deltas,
+        )
+        return list(zip(inputs, deltas, strict=True))
+
+    def workspace_bytes(self, batch: int) -> int:
+        """Bytes of working memory for minibatches of this size."""
+        widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
+        return int(self._native.workspace_bytes(widths, batch))

@@ -1,0 +1,88 @@
+"""Words that the compiled code and Python share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ratoon import _native
+from ratoon.errors import InvalidInputError
+
+LANES = 8
+"""Samples that travel together through a kernel."""
+
+ACTIVATIONS = {
+    "identity": 0,
+    "relu": 1,
+    "leaky_relu": 2,
+    "tanh": 3,
+    "logistic": 4,
+    "all_relu": 5,
+}
+LOSSES = {"softmax_cross_entropy": 0, "sigmoid_cross_entropy": 1, "squared_error": 2}
+
+
+class Rule(IntEnum):
+    """What becomes of a connection's gradient."""
+
+    STORE = 0
+    SGD = 1
+    MOMENTUM = 2
+    NESTEROV = 3
+    ADAM = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """Hyperparameters of one minibatch; what each rule does with them is in `native/kernels.hpp`.
+
+    ``l2`` is added to the gradient as ``l2 * w``; ``shrink`` is the fraction of a weight taken
+    away at each step, whatever the learning rate.
+    """
+
+    lr: float
+    mu: float = 0.0
+    l2: float = 0.0
+    shrink: float = 0.0
+    beta2: float = 0.0
+    adam_eps: float = 0.0
+    correction: float = 1.0
+
+    def native(self, dtype: DTypeLike) -> Any:
+        """Return the same for kernels of this number type."""
+        kind = _native.StepF64 if np.dtype(dtype) == np.float64 else _native.StepF32
+        return kind(
+            self.lr, self.mu, self.l2, self.shrink, self.beta2, self.adam_eps, self.correction
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How a sample is read: ``z = clip((x - shift) * scale)``, feature by feature.
+
+    Applied while a minibatch is gathered, so the samples themselves are never copied or changed.
+    """
+
+    shift: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+    clip: float = 0.0
+
+    def of_type(self, dtype: DTypeLike) -> Scaling:
+        """Return the same with arrays of this number type."""
+        return Scaling(
+            None if self.shift is None else np.ascontiguousarray(self.shift, dtype=dtype),
+            None if self.scale is None else np.ascontiguousarray(self.scale, dtype=dtype),
+            self.clip,
+        )
+
+
+def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the number type of a network, which is float32 or float64."""
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InvalidInputError(f"networks compute in float32 or float64, not {kind}.")
+    return kind

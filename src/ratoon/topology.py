@@ -1,0 +1,329 @@
+"""Topology: which connections a layer has, and how one topology becomes the next."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+from ratoon import _native
+from ratoon.errors import InvalidInputError
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+GROWN = -1
+"""The origin of a connection that did not exist before."""
+
+
+class Topology:
+    """The connections of one layer, as a set: no values, and never changed once made.
+
+    A connection's *slot* is its place in the layer's order.  Weights, momentum and every other
+    value a connection carries are plain arrays aligned with the slots.  The order is that of
+    *tiled flat COO*: the plane of inputs by outputs is cut into tiles, a connection is one 32-bit
+    word inside its tile, and tiles are sorted (see `docs/how-a-step-works.md`).
+
+    Instances are made by the class methods, all of which check what they are given; native code
+    accepts nothing else.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((4, 3), inputs=[0, 2, 3], outputs=[1, 1, 0])
+    >>> topology
+    Topology(4 -> 3, 3 connections, density 0.25)
+    >>> topology.rows.tolist(), topology.columns.tolist()
+    ([3, 0, 2], [0, 1, 1])
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _native.Topology) -> None:
+        self._native = native
+
+    # ------------------------------------------------------------------------------ makers
+
+    @classmethod
+    def random(
+        cls, shape: tuple[int, int], n_connections: int, *, seed: int, n_threads: int = 1
+    ) -> Topology:
+        """Draw exactly ``n_connections``, every set of them equally likely.
+
+        Examples
+        --------
+        >>> Topology.random((200_000, 200_000), 1000, seed=0).n_connections
+        1000
+        """
+        grid = suited_grid(shape, n_connections)
+        try:
+            return cls(_native.Topology.random(grid, n_connections, seed, n_threads))
+        except ValueError as error:
+            raise InvalidInputError(f"a {shape[0]} -> {shape[1]} layer: {error}") from None
+
+    @classmethod
+    def from_pairs(cls, shape: tuple[int, int], inputs: ArrayLike, outputs: ArrayLike) -> Topology:
+        """Build from (input, output) pairs in any order; duplicates are refused."""
+        return cls.from_pairs_with_order(shape, inputs, outputs)[0]
+
+    @classmethod
+    def from_pairs_with_order(
+        cls, shape: tuple[int, int], inputs: ArrayLike, outputs: ArrayLike
+    ) -> tuple[Topology, IntArray]:
+        """Build from pairs; ``order[slot]`` is the pair a slot came from.
+
+        Examples
+        --------
+        >>> topology, order = Topology.from_pairs_with_order((2, 2), [1, 0], [0, 1])
+        >>> values = np.array([5.0, 7.0])  # of the pairs (1, 0) and (0, 1), as given
+        >>> values[order]                  # the same values by slot
+        array([5., 7.])
+        """
+        rows = np.ascontiguousarray(inputs, dtype=np.int64).ravel()
+        columns = np.ascontiguousarray(outputs, dtype=np.int64).ravel()
+        try:
+            native, order = _native.Topology.from_pairs(
+                suited_grid(shape, rows.size), rows, columns
+            )
+        except ValueError as error:
+            raise InvalidInputError(f"a {shape[0]} -> {shape[1]} layer: {error}") from None
+        return cls(native), order
+
+    @classmethod
+    def from_positions(cls, shape: tuple[int, int], positions: ArrayLike) -> Topology:
+        """Build from flat row-major positions: ``input * n_out + output``."""
+        flat = np.asarray(positions, dtype=np.int64)
+        return cls.from_pairs(shape, flat // shape[1], flat % shape[1])
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> tuple[Topology, NDArray[Any]]:
+        """Build from the stored entries of a SciPy matrix (inputs x outputs), and its values.
+
+        Entries that are stored count as connections even where their value is zero.
+        """
+        coo = scipy.sparse.coo_array(matrix)
+        topology, order = cls.from_pairs_with_order(coo.shape, coo.coords[0], coo.coords[1])
+        return topology, coo.data[order]
+
+    @classmethod
+    def full(cls, shape: tuple[int, int]) -> Topology:
+        """Every connection there can be: a dense layer, stored like any other."""
+        return cls.random(shape, shape[0] * shape[1], seed=0)
+
+    @classmethod
+    def checked(
+        cls,
+        shape: tuple[int, int],
+        tile: tuple[int, int],
+        grouped: bool,
+        starts: IntArray,
+        packed: NDArray[np.uint32],
+    ) -> Topology:
+        """Build from stored arrays, after looking at every one of their entries.
+
+        Raises
+        ------
+        InvalidInputError
+            If tiles, starts or any index are not what they must be.
+        """
+        try:
+            grid = _native.Grid.of(shape[0], shape[1], tile[0], tile[1], grouped)
+            return cls(_native.Topology.checked(grid, starts, packed))
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"not a valid topology: {error}") from None
+
+    # ------------------------------------------------------------------------------- facts
+
+    @property
+    def native(self) -> _native.Topology:
+        """What kernels take."""
+        return self._native
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of inputs, number of outputs."""
+        grid = self._native.grid
+        return grid.n_in, grid.n_out
+
+    @property
+    def n_connections(self) -> int:
+        """How many connections the layer has."""
+        return self._native.n_connections
+
+    @property
+    def n_positions(self) -> int:
+        """How many it could have."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def density(self) -> float:
+        """Connections divided by positions."""
+        return self.n_connections / self.n_positions
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every position is a connection, so that nothing can be grown."""
+        return self.n_connections == self.n_positions
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Inputs and outputs of a tile."""
+        grid = self._native.grid
+        return grid.tile_in, grid.tile_out
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a tile is ordered by groups of 16 inputs."""
+        return self._native.grid.grouped
+
+    @property
+    def starts(self) -> IntArray:
+        """First slot of every tile, and the number of connections at the end; read-only."""
+        return self._native.starts
+
+    @property
+    def packed(self) -> NDArray[np.uint32]:
+        """Every connection inside its tile: local input << 16 | local output; read-only."""
+        return self._native.packed
+
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Input and output of every slot."""
+        return self._native.pairs()
+
+    @property
+    def rows(self) -> IntArray:
+        """Input of every slot; computed anew."""
+        return self.pairs()[0]
+
+    @property
+    def columns(self) -> IntArray:
+        """Output of every slot; computed anew."""
+        return self.pairs()[1]
+
+    @property
+    def positions(self) -> IntArray:
+        """Flat row-major position of every slot; computed anew, not sorted."""
+        inputs, outputs = self.pairs()
+        return inputs * self.shape[1] + outputs
+
+    def degrees(self) -> tuple[IntArray, IntArray]:
+        """How many connections every input and every output has.
+
+        Examples
+        --------
+        >>> inputs, outputs = Topology.from_pairs((3, 2), [0, 0, 2], [0, 1, 1]).degrees()
+        >>> inputs.tolist(), outputs.tolist()
+        ([2, 0, 1], [1, 2])
+        """
+        return self._native.degrees()
+
+    def to_csr(self, values: NDArray[Any] | None = None) -> scipy.sparse.csr_array:
+        """SciPy matrix (inputs x outputs) of ``values``, or of ones."""
+        data = np.ones(self.n_connections, dtype=np.float32) if values is None else values
+        return scipy.sparse.coo_array((data, self.pairs()), shape=self.shape).tocsr()
+
+    def content_hash(self) -> str:
+        """SHA-256 of shape, tiling and connections: equal exactly for equal topologies."""
+        digest = hashlib.sha256(repr((self.shape, self.tile, self.grouped)).encode())
+        digest.update(self.starts.tobytes())
+        digest.update(self.packed.tobytes())
+        return digest.hexdigest()
+
+    def regrow(self, kept: IntArray, count: int, *, seed: int, n_threads: int = 1) -> Rewiring:
+        """Keep the slots ``kept`` and grow ``count`` more, uniformly among the empty positions."""
+        native, origin = self._native.regrow_uniformly(
+            np.ascontiguousarray(kept, dtype=np.int64), count, seed, n_threads
+        )
+        return Rewiring(Topology(native), origin)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Topology):
+            return NotImplemented
+        return (
+            self._native.grid == other._native.grid
+            and np.array_equal(self.starts, other.starts)
+            and np.array_equal(self.packed, other.packed)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.content_hash())
+
+    def __repr__(self) -> str:
+        n_in, n_out = self.shape
+        return (
+            f"Topology({n_in} -> {n_out}, {self.n_connections} connections,"
+            f" density {self.density:.3g})"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Topology], tuple[Any, ...]]:
+        # Pickles pass the same checks as files do.
+        arrays = (np.array(self.starts), np.array(self.packed))
+        return Topology.checked, (self.shape, self.tile, self.grouped, *arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Rewiring:
+    """The step from one topology to the next, told slot by slot.
+
+    ``origin[k]`` is the old slot that connection ``k`` comes from, or `GROWN`.  Every array aligned
+    with the old slots is brought over by `carry`: weights, momentum, moments of Adam, a tensor.
+
+    ``grown_weights``, where a strategy gives it, holds the first weight of each new connection in
+    the order of the slots; without it new connections start at 0.
+    """
+
+    topology: Topology
+    origin: IntArray
+    grown_weights: FloatArray | None = None
+
+    @classmethod
+    def unchanged(cls, topology: Topology) -> Rewiring:
+        """Leave everything as it is."""
+        return cls(topology, np.arange(topology.n_connections))
+
+    @classmethod
+    def between(cls, old: Topology, kept: IntArray, grown: IntArray) -> Rewiring:
+        """Keep the slots ``kept`` of ``old`` and add connections at the positions ``grown``."""
+        inputs, outputs = old.pairs()
+        n_out = old.shape[1]
+        topology, order = Topology.from_pairs_with_order(
+            old.shape,
+            np.concatenate((inputs[kept], grown // n_out)),
+            np.concatenate((outputs[kept], grown % n_out)),
+        )
+        origin = np.concatenate((kept, np.full(grown.size, GROWN)))
+        return cls(topology, origin[order])
+
+    @property
+    def is_grown(self) -> NDArray[np.bool_]:
+        """Which slots are new."""
+        return np.equal(self.origin, GROWN)
+
+    @property
+    def n_grown(self) -> int:
+        """How many connections are new."""
+        return int(np.count_nonzero(self.is_grown))
+
+    def carry(self, values: NDArray[Any], *, grown: ArrayLike = 0.0) -> NDArray[Any]:
+        """Move one array of per-connection values over; new connections get ``grown``."""
+        is_grown = self.is_grown
+        carried = np.empty(self.origin.shape, dtype=values.dtype)
+        carried[~is_grown] = values[self.origin[~is_grown]]
+        carried[is_grown] = grown
+        return carried
+
+    def carry_weights(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Move the weights over; new connections get the strategy's first weights, or 0."""
+        return self.carry(weights, grown=0.0 if self.grown_weights is None else self.grown_weights)
+
+
+def suited_grid(shape: tuple[int, int], n_connections: int) -> _native.Grid:
+    """Cut a layer into tiles, by its shape and number of connections alone."""
+    try:
+        return _native.Grid.suited_to(shape[0], shape[1], n_connections)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"a layer of shape {shape!r}: {error}") from None
