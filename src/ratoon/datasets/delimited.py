@@ -1,30 +1,30 @@
-"""CSV, TSV and their cousins, either way round, read row by row.
+"""CSV, TSV and their cousins, either way round, read line by line.
 
-A table is read once: names and text cells are set aside, numbers go into one growing array.  Which
-way round it lies is decided at the end, when every name has been seen, and said in the notes.
+A table is read once: cells that are not numbers are cut off each line and set aside, the rest goes
+through `NumberRows` in blocks.  Which way round the table lies is decided at the end, when every
+name has been seen, and said in the notes.
 """
 
 from __future__ import annotations
 
 import csv
-from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-import numpy as np
-
-from ratoon.datasets.cells import is_missing, is_number, number_or_nan
+from ratoon.datasets.cells import is_missing, is_number
 from ratoon.datasets.files import read_lines
 from ratoon.datasets.limits import Limits
+from ratoon.datasets.number_rows import NumberRows
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.orientation import is_label_name, is_name_heading
 from ratoon.datasets.table import Table
 from ratoon.datasets.table_samples import samples_from_table
-from ratoon.errors import FormatError
+from ratoon.errors import FormatError, InvalidInputError
 
 _PROBED_ROWS = 50
-Row = tuple[int, list[str]]
+Line = tuple[int, bytes]
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Parsed:
@@ -34,161 +34,165 @@ def read_delimited(path: Path, options: ReadOptions) -> Parsed:
 
 def read_table(path: Path, options: ReadOptions) -> Table:
     """Read the cells of a text table: numbers as numbers, the rest as text."""
-    delimiter = _delimiter(path, options.limits)
-    rows = _rows(path, delimiter, options.limits)
-    probe = list(islice(rows, _PROBED_ROWS + 1))
+    lines = _data_lines(path, options.limits)
+    probe = list(islice(lines, _PROBED_ROWS + 1))
     if not probe:
         raise FormatError(f"{path}: no rows; the file has blank lines and comments only.")
-    heading = _heading(probe)
-    body = probe[1:] if heading is not None else probe
-    if not body:
+    splitter = Splitter.for_lines(path, probe)
+    cells = [splitter.cells(line) for line in probe]
+    heading = _heading(cells)
+    first = 0 if heading is None else 1
+    if len(cells) == first:
         raise FormatError(f"{path}: a heading and no rows of data.")
-    n_cells = len(body[0][1])
+    n_cells = len(cells[first])
     if heading is not None and len(heading) == n_cells - 1:
         heading = ["", *heading]  # R writes no heading over the row names
-    if heading is not None and len(heading) != n_cells:
-        raise FormatError(
-            f"{path}, line {body[0][0]}: {n_cells} cells under a heading of {len(heading)}.\n"
-            f"  Is {delimiter!r} the delimiter? Names that contain it must be in quotes."
-        )
-    if n_cells < 2:
-        raise FormatError(
-            f"{path}, line {body[0][0]}: one cell per line.\n  A table needs commas, tabs,"
-            " semicolons, bars or blanks between its cells; save it as CSV or TSV."
-        )
+    _check_width(path, probe[first][0], n_cells, heading, splitter.delimiter)
     columns = heading or [f"column {j + 1}" for j in range(n_cells)]
-    text_columns = _text_columns(body, n_cells)
-    index = _index_column(path, columns, body, text_columns, options, heading is not None)
-    apart = sorted({*text_columns, *([] if index is None else [index])})
+    text = _text_columns(cells[first:], n_cells)
+    index = _index_column(path, columns, cells[first:], text, options, heading is not None)
+    apart = sorted({*text, *([] if index is None else [index])})
     table = Table(str(path), columns, heading is not None, index, apart, options.dtype)
-    _fill(table, chain(body, rows), options.limits)
+    _fill(table, chain(probe[first:], lines), splitter, options.limits)
     return table
 
 
-def _fill(table: Table, rows: Iterator[Row], limits: Limits) -> None:
-    n_cells = len(table.columns)
-    numbers: array[float] = array("d" if table.dtype == "float64" else "f")
-    for line, cells in rows:
+def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limits) -> None:
+    delimiter = splitter.delimiter.encode()
+    numbers = NumberRows(table.source, table.numeric_names, delimiter, table.dtype, limits)
+    for line in lines:
+        texts, cells = splitter.cut(line, table.apart, len(table.columns))
+        table.add_row(line[0], texts)
+        numbers.add(line[0], cells)
+    table.set_values(numbers.finish(), numbers.text_rows)
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Cuts lines into cells, with quotes where a line has any."""
+
+    source: str
+    delimiter: str
+
+    @classmethod
+    def for_lines(cls, path: Path, lines: list[Line]) -> Splitter:
+        """Take the character that cuts the first lines into the same number of pieces."""
+        texts = [decode(text) for _, text in lines[:10]]
+        best, best_score = ",", 0.0
+        for delimiter in "\t,;| ":
+            counts = [len(text.split(None if delimiter == " " else delimiter)) for text in texts]
+            if max(counts) < 2:
+                continue
+            agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
+            score = max(agreement, 0.01) * counts[-1] * (0.1 if delimiter == " " else 1.0)
+            if score > best_score:
+                best, best_score = delimiter, score
+        return cls(str(path), best)
+
+    def cells(self, line: Line) -> list[str]:
+        """Return all cells of a line as text."""
+        number, raw = line
+        text = decode(raw)
+        if self.delimiter == " ":
+            text = " ".join(text.split())
+        if '"' not in text:
+            return text.split(self.delimiter)
+        try:
+            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise FormatError(
+                f"{self.source}, line {number}: {error}.\n"
+                "  A quote is opened and not closed on the same line; remove or close it."
+            ) from None
+
+    def cut(self, line: Line, apart: list[int], n_cells: int) -> tuple[list[str], bytes]:
+        """Return the text cells ``apart``, and the rest of the line as it stands."""
+        number, raw = line
+        delimiter = self.delimiter.encode()
+        if apart in ([], [0]) and b'"' not in raw and delimiter != b" ":
+            if not apart:
+                return [], raw
+            name, _, rest = raw.partition(delimiter)
+            return [decode(name).strip()], rest
+        cells = self.cells(line)
         if len(cells) != n_cells:
             raise FormatError(
-                f"{table.source}, line {line}: {len(cells)} cells where {n_cells} are expected.\n"
+                f"{self.source}, line {number}: {len(cells)} cells where {n_cells} are expected.\n"
                 "  The file may be cut off here, or a name contains the delimiter and needs quotes."
             )
-        texts = [cells.pop(j).strip() for j in reversed(table.apart)][::-1]
-        start = len(numbers)
-        try:
-            numbers.extend(map(float, cells))
-        except ValueError:
-            del numbers[start:]
-            parsed = number_or_nan(cells)
-            if isinstance(parsed, int):
-                if not any(map(is_number, cells)):
-                    table.add_text_row(line, texts, cells)
-                    continue
-                raise _not_a_number(table, line, parsed, cells) from None
-            numbers.extend(parsed)
-        table.add_row(line, texts)
-        if len(table.rows) % 1024 == 0:
-            limits.check_shape(table.source, len(table.rows), n_cells, numbers.itemsize)
-    limits.check_shape(table.source, len(table.rows), n_cells, numbers.itemsize)
-    n_numeric = n_cells - len(table.apart)
-    table.values = np.frombuffer(numbers, dtype=table.dtype) if numbers else np.empty(0)
-    table.values = table.values.reshape(len(table.rows), n_numeric)
+        texts = [cells.pop(j).strip() for j in reversed(apart)][::-1]
+        return texts, self.delimiter.join(cells).encode()
 
 
-def _not_a_number(table: Table, line: int, place: int, cells: list[str]) -> FormatError:
-    column = table.numeric_columns[place]
-    hint = "Mend the cell, empty it if the value is missing, or leave the column out with ignore=."
-    if "," in cells[place] and is_number(cells[place].replace(",", ".")):
-        hint = "It looks like a decimal comma: save the table with decimal points."
-    return FormatError(
-        f"{table.source}, line {line}, column {table.columns[column]!r}"
-        f" (number {column + 1}): {cells[place][:40]!r} is not a number.\n  {hint}"
-    )
-
-
-def read_rows(path: Path, limits: Limits) -> Iterator[Row]:
+def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and the text cells of each row, heading included."""
-    return _rows(path, _delimiter(path, limits), limits)
+    lines = _data_lines(path, limits)
+    probe = list(islice(lines, 10))
+    if probe:
+        splitter = Splitter.for_lines(path, probe)
+        for line in chain(probe, lines):
+            yield line[0], splitter.cells(line)
 
 
-def _rows(path: Path, delimiter: str, limits: Limits) -> Iterator[Row]:
-    """Yield line number and cells; blank lines and comments are passed over."""
-    count = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal count
-        for line in read_lines(path, limits):
-            count += 1
-            text = decode(line)
-            if count == 1:
-                text = text.removeprefix("\ufeff")
-            if text.strip() and not text.startswith("#"):
-                yield " ".join(text.split()) if delimiter == " " else text
-
-    try:
-        for cells in csv.reader(lines(), delimiter=delimiter, strict=True):
-            yield count, cells
-    except csv.Error as error:
-        raise FormatError(
-            f"{path}, line {count}: {error}.\n  Often a quote that is opened and never closed."
-        ) from None
+def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
+    """Yield numbered lines; blank ones and comments are passed over."""
+    for number, line in enumerate(read_lines(path, limits), 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line and not line.startswith(b"#") and not line.isspace():
+            yield number, line
 
 
 def decode(line: bytes) -> str:
-    """Text of a line; what is not UTF-8 is taken for Latin-1, as older files are."""
+    """Return the text of a line; what is not UTF-8 is taken for Latin-1, as older files are."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
         return line.decode("latin-1")
 
 
-def _delimiter(path: Path, limits: Limits) -> str:
-    """Find the character that cuts the first lines into the same number of pieces."""
-    lines = []
-    for line in read_lines(path, limits):
-        text = decode(line)
-        if text.strip() and not text.startswith("#"):
-            lines.append(text.removeprefix("\ufeff"))
-        if len(lines) == 10:
-            break
-    best, best_score = ",", 0.0
-    for delimiter in "\t,;| ":
-        counts = [len(line.split(None if delimiter == " " else delimiter)) for line in lines]
-        if not counts or max(counts) < 2:
-            continue
-        agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
-        score = agreement * counts[-1] * (0.1 if delimiter == " " else 1.0)
-        if score > best_score:
-            best, best_score = delimiter, score
-    return best
-
-
-def _heading(probe: list[Row]) -> list[str] | None:
+def _heading(rows: list[list[str]]) -> list[str] | None:
     """Return the first row, if it names columns rather than being a row of data."""
-    first = [cell.strip() for cell in probe[0][1]]
-    if len(probe) == 1 or len(first) == len(probe[1][1]) - 1:
+    first = [cell.strip() for cell in rows[0]]
+    if len(rows) == 1 or len(first) == len(rows[1]) - 1:
         return None if all(map(is_number, first)) else first
     text = [j for j, cell in enumerate(first) if cell and not is_number(cell)]
     if not text:
         return first if first[0] == "" else None
     if len(text) >= len(first) - 1:
         return first
-    below = [cells for _, cells in probe[1:] if len(cells) == len(first)]
-    if any(is_number(cells[j]) for cells in below[:5] for j in text):
+    below = [cells for cells in rows[1:6] if len(cells) == len(first)]
+    if any(is_number(cells[j]) for cells in below for j in text):
         return first
     # Numbers over numbers, text over text: data, unless a name gives it away.
     return first if is_name_heading(first[0]) else None
 
 
-def _text_columns(body: list[Row], n_cells: int) -> list[int]:
+def _check_width(
+    path: Path, line: int, n_cells: int, heading: list[str] | None, delimiter: str
+) -> None:
+    if n_cells < 2:
+        raise FormatError(
+            f"{path}, line {line}: one cell per line.\n  A table needs commas, tabs, semicolons,"
+            " bars or blanks between its cells; save it as CSV or TSV."
+        )
+    if heading is not None and len(heading) != n_cells:
+        raise FormatError(
+            f"{path}, line {line}: {n_cells} cells under a heading of {len(heading)}.\n"
+            f"  Is {delimiter!r} the delimiter? Names that contain it must be in quotes."
+        )
+
+
+def _text_columns(rows: list[list[str]], n_cells: int) -> list[int]:
     found = set()
-    for _, cells in body:
-        text = [j for j, cell in enumerate(cells) if not is_number(cell) and not is_missing(cell)]
+    for cells in rows:
         # A row with no number at all is a row of labels and says nothing about its columns.
-        if len(cells) == n_cells and len(text) < max(2, n_cells - 1):
-            found.update(text)
-    if not found and body and not is_number(body[0][1][0]) and not is_missing(body[0][1][0]):
+        if len(cells) != n_cells or not any(map(is_number, cells[1:])):
+            continue
+        for j, cell in enumerate(cells):
+            if not is_number(cell) and not is_missing(cell):
+                found.add(j)
+    if not found and rows and not is_number(rows[0][0]) and not is_missing(rows[0][0]):
         found.add(0)
     return sorted(found)
 
@@ -196,14 +200,14 @@ def _text_columns(body: list[Row], n_cells: int) -> list[int]:
 def _index_column(
     path: Path,
     columns: list[str],
-    body: list[Row],
+    rows: list[list[str]],
     text_columns: list[int],
     options: ReadOptions,
     has_heading: bool,
 ) -> int | None:
     if options.index is not None:
         if options.index not in columns:
-            raise FormatError(
+            raise InvalidInputError(
                 f"{path}: no column {options.index!r} for index=; the first columns are"
                 f" {', '.join(map(repr, columns[:8]))}."
             )
@@ -212,7 +216,7 @@ def _index_column(
         return 0
     if 0 not in text_columns or columns[0] == options.label:
         return None
-    names = [cells[0] for _, cells in body]
     if is_name_heading(columns[0]):
         return 0
+    names = [cells[0] for cells in rows]
     return 0 if not is_label_name(columns[0]) and len(set(names)) > len(names) / 2 else None

@@ -11,12 +11,14 @@ from ratoon.datasets.limits import Limits
 from ratoon.datasets.mat import read_mat
 from ratoon.datasets.npz import read_npz
 from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.datasets.series_matrix import read_series_matrix
 from ratoon.errors import FormatError, InvalidParameterError
 
 READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {
     "csv": read_delimited,
     "npz": read_npz,
     "mat": read_mat,
+    "series_matrix": read_series_matrix,
 }
 """Readers by the name of their format."""
 
@@ -41,4 +43,6 @@ def format_of(path: Path, asked: str, limits: Limits) -> str:
         )
     if head.startswith(b"\x80") or head[:2] in (b"cc", b"(d"):
         raise FormatError(f"{path}: looks like a pickle; pickles can run code and are not opened.")
+    if head.startswith((b"!Series_", b"!Sample_")):
+        return "series_matrix"
     return "csv"

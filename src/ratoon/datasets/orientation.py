@@ -9,12 +9,13 @@ from ratoon.datasets.labels import LABEL_NAMES
 from ratoon.datasets.options import ReadOptions
 
 _GENE_WORDS = re.compile(
-    r"(hugo_)?(id_ref|gene|symbol|probe_?set|probe|name|ensembl|feature|identifier|transcript"
+    r"(hugo_)?(id_ref|gene|symbol|probe_?set|probe|ensembl|feature|identifier|transcript"
     r"|entrez|reporter)(s|_?id|_?name|_?symbol|_set_id)?"
 )
 _SAMPLE_WORDS = re.compile(
     r"(sample|patient|subject|cell|barcode|case|donor|individual|geo_accession)(s|_?id|_?name)?"
 )
+_NEUTRAL_WORDS = re.compile(r"ids?|names?|index|key|accession|row_?names?|unnamed:_0")
 _GENE_NAME = re.compile(
     r"^(AFFX-.*|.*_at|ENS[A-Z]*[GTP]\d{6,}.*|ILMN_\d+|A_\d\d_P\d+|[NX][MR]_\d+.*|cg\d{8})$"
 )
@@ -35,7 +36,8 @@ def is_name_heading(heading: str) -> bool:
     (True, False)
     """
     name = _normal(heading)
-    return bool(_GENE_WORDS.fullmatch(name) or _SAMPLE_WORDS.fullmatch(name))
+    words = (_GENE_WORDS, _SAMPLE_WORDS, _NEUTRAL_WORDS)
+    return any(pattern.fullmatch(name) for pattern in words)
 
 
 def _normal(heading: str) -> str:
@@ -86,6 +88,8 @@ def _signs(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tup
     heading = _normal(corner)
     if _GENE_WORDS.fullmatch(heading):
         signs.append((True, f"the row names are headed {corner!r}"))
+    if heading == "name" and columns and _normal(columns[0]) == "description":
+        signs.append((True, "the first columns are 'Name' and 'Description'"))
     if _SAMPLE_WORDS.fullmatch(heading):
         signs.append((False, f"the row names are headed {corner!r}"))
     label_columns = [name for name in columns if is_label_name(name)]

@@ -59,12 +59,18 @@ class Table:
         for column, text in zip(self._texts, texts, strict=True):
             column.append(text)
 
-    def add_text_row(self, line: int, texts: list[str], cells: list[str]) -> None:
-        """Note a row without numbers."""
-        name = f"line {line}"
-        if self.index is not None:
-            name = texts[self.apart.index(self.index)]
-        self.text_rows[name] = (line, [cell.strip() for cell in cells])
+    def set_values(self, values: NDArray[Any], text_rows: dict[int, list[str]]) -> None:
+        """Take the numbers, and move the rows that turned out to have none to `text_rows`."""
+        self.values = values
+        if not text_rows:
+            return
+        for line, cells in text_rows.items():
+            row = self.rows.index(line)
+            name = f"line {line}" if self.row_names is None else self.row_names[row]
+            self.text_rows[name] = (line, cells)
+        kept = [row for row, line in enumerate(self.rows) if line not in text_rows]
+        self.rows = [self.rows[row] for row in kept]
+        self._texts = [[column[row] for row in kept] for column in self._texts]
 
     @property
     def row_names(self) -> list[str] | None:

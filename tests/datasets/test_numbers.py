@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ratoon.datasets.numbers import NotANumberError, parse_block
+
+plain = st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{0,9})?|-?\.[0-9]{1,9}", fullmatch=True)
+scientific = st.floats(allow_nan=False).map(repr)
+missing = st.sampled_from(["", "NA", "null", " ", '"NA"'])
+quoted = plain.map('"{}"'.format)
+
+
+def expected(cell):
+    cell = cell.strip('" ')
+    return float(cell) if cell not in ("", "NA", "null") else np.nan
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(plain | scientific | missing | quoted, min_size=1, max_size=9), min_size=1)
+)
+def test_every_cell_is_what_float_makes_of_it_to_the_last_bit(rows):
+    block = "".join("\t".join(row) + "\n" for row in rows).encode()
+    values, per_line = parse_block(block, b"\t")
+
+    assert_array_equal(per_line, [len(row) for row in rows])
+    wanted = np.array([expected(cell) for row in rows for cell in row])
+    assert_array_equal(
+        values.view(np.int64)[~np.isnan(wanted)], wanted.view(np.int64)[~np.isnan(wanted)]
+    )
+    assert_array_equal(np.isnan(values), np.isnan(wanted))
+
+
+@pytest.mark.parametrize(
+    "cell", ["high", "1.2.3", "1-2", "--1", "-", "1/2", "1_000", "0x10", "1,5", ".", "é", "12\x0b3"]
+)
+def test_a_cell_that_is_not_a_number_is_named_with_its_place(cell):
+    if cell in ("-", "."):  # what some files write for a missing value
+        assert np.isnan(parse_block(f"1\t{cell}\n".encode(), b"\t")[0][1])
+        return
+    with pytest.raises(NotANumberError) as caught:
+        parse_block(f"1\t2\n3\t{cell}\n".encode(), b"\t")
+    assert caught.value.place == 3
+    assert caught.value.cell == cell
+
+
+def test_more_digits_than_float_can_hold_are_left_to_float():
+    cells = ["1234567890123456789", "0.1234567890123456789", "-999999999999999.9"]
+    values, _ = parse_block(("\t".join(cells) + "\n").encode(), b"\t")
+    assert_array_equal(values, [float(cell) for cell in cells])
