@@ -1,0 +1,43 @@
+"""Evolution: strategies that change which connections a network has while it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
+from ratoon.evolution.base import LayerState as LayerState
+from ratoon.evolution.base import LayerwiseStrategy as LayerwiseStrategy
+from ratoon.evolution.base import Strategy as Strategy
+from ratoon.evolution.base import layer_seed as layer_seed
+from ratoon.evolution.clock import Clock as Clock
+from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
+from ratoon.evolution.set import SET as SET
+from ratoon.evolution.static import Static as Static
+
+STRATEGIES: dict[str, Callable[..., Strategy]] = {"set": SET, "static": Static}
+"""Every strategy by name.  The contract suite runs over all of them."""
+
+
+def register(name: str, make: Callable[..., Strategy]) -> None:
+    """Make a strategy available by name, as ``evolution="name"``.
+
+    Examples
+    --------
+    >>> register("gentle", lambda: SET(zeta=0.05))
+    >>> make_strategy("gentle").zeta
+    0.05
+    >>> del STRATEGIES["gentle"]
+    """
+    STRATEGIES[name] = make
+
+
+def make_strategy(strategy: str | Strategy) -> Strategy:
+    """Return the strategy of that name with its defaults, or the strategy itself."""
+    if not isinstance(strategy, str):
+        return strategy
+    if strategy not in STRATEGIES:
+        raise InvalidParameterError(
+            f"`evolution` must be a strategy or one of {tuple(STRATEGIES)}, got {strategy!r}."
+        )
+    return STRATEGIES[strategy]()

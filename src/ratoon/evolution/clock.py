@@ -1,0 +1,104 @@
+"""When to rewire, and how much: a clock that tells the time of training, and a schedule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ratoon.errors import InvalidParameterError
+
+UNITS = ("epoch", "step")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where training stands: before step ``step``, counted from 0 over all epochs."""
+
+    step: int
+    steps_per_epoch: int
+    total_steps: int
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that step belongs to, counted from 0."""
+        return self.step // self.steps_per_epoch
+
+    @property
+    def progress(self) -> float:
+        """How much of training lies behind: 0 at the start, 1 at the end."""
+        return min(1.0, self.step / max(self.total_steps, 1))
+
+    def at(self, step: int) -> Clock:
+        """Return the same clock at another time."""
+        return Clock(step, self.steps_per_epoch, self.total_steps)
+
+
+def _constant(progress: float) -> float:
+    del progress
+    return 1.0
+
+
+def _linear(progress: float) -> float:
+    return 1.0 - progress
+
+
+def _cosine(progress: float) -> float:
+    return 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+ANNEALINGS = {"constant": _constant, "linear": _linear, "cosine": _cosine}
+
+
+@dataclass(frozen=True)
+class RewiringSchedule:
+    """Rewire every so many epochs or steps, up to some point of training.
+
+    A rewiring that is due after an epoch happens just before the next one begins.  So there is
+    none after the last epoch, and a network is always handed over as training left it.
+
+    Parameters
+    ----------
+    every : int
+        Epochs or steps between two rewirings.
+    unit : {"epoch", "step"}
+        What ``every`` counts.
+    until : float
+        Fraction of training after which the topology stays as it is.
+    anneal : {"constant", "linear", "cosine"}
+        How the replaced fraction goes to 0 by then, if it does.
+
+    Examples
+    --------
+    >>> RewiringSchedule(every=2).due_steps(Clock(0, 10, 60), 60)
+    [20, 40]
+    """
+
+    every: int = 1
+    unit: str = "epoch"
+    until: float = 1.0
+    anneal: str = "constant"
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise InvalidParameterError(f"`every` must be at least 1, got {self.every!r}.")
+        if self.unit not in UNITS:
+            raise InvalidParameterError(f"`unit` must be one of {UNITS}, got {self.unit!r}.")
+        if not 0.0 <= self.until <= 1.0:
+            raise InvalidParameterError(f"`until` must be in [0, 1], got {self.until!r}.")
+        if self.anneal not in ANNEALINGS:
+            raise InvalidParameterError(
+                f"`anneal` must be one of {tuple(ANNEALINGS)}, got {self.anneal!r}."
+            )
+
+    def due_steps(self, clock: Clock, stop: int) -> list[int]:
+        """Return the steps from the clock's on, below ``stop``, before which to rewire."""
+        interval = self.every * (clock.steps_per_epoch if self.unit == "epoch" else 1)
+        first = max(interval, -(-clock.step // interval) * interval)
+        limit = self.until * clock.total_steps
+        return [step for step in range(first, stop, interval) if step <= limit]
+
+    def factor(self, clock: Clock) -> float:
+        """Return what the replaced fraction is multiplied by at this time."""
+        if self.until == 0.0:
+            return 0.0
+        return ANNEALINGS[self.anneal](min(1.0, clock.progress / self.until))

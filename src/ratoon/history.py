@@ -1,0 +1,74 @@
+"""History: one record per epoch, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What happened in one epoch.
+
+    Times are seconds.  A rewiring that is due after an epoch happens, and is counted, at the
+    beginning of the next.
+    """
+
+    epoch: int
+    loss: float
+    learning_rate: float
+    n_connections: int
+    density: float
+    rewired: int
+    train_seconds: float
+    rewire_seconds: float
+    evaluate_seconds: float = 0.0
+    train_score: float | None = None
+    validation_score: float | None = None
+    validation_loss: float | None = None
+
+
+@dataclass
+class History:
+    """The records of a training, oldest first.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> history.append(EpochRecord(0, 0.7, 0.1, 900, 0.02, 0, 1.0, 0.0))
+    >>> len(history), history.column("loss")
+    (1, [0.7])
+    """
+
+    records: list[EpochRecord] = field(default_factory=list)
+
+    def append(self, record: EpochRecord) -> None:
+        """Add the record of an epoch."""
+        self.records.append(record)
+
+    def column(self, name: str) -> list[Any]:
+        """Return one quantity over all epochs."""
+        return [getattr(record, name) for record in self.records]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return plain dictionaries, for JSON or a data frame."""
+        return [asdict(record) for record in self.records]
+
+    @classmethod
+    def from_rows(cls, rows: list[dict[str, Any]]) -> History:
+        """Return a history from such dictionaries; unknown keys are refused."""
+        names = {item.name for item in fields(EpochRecord)}
+        for row in rows:
+            if unknown := set(row) - names:
+                raise ValueError(f"unknown fields in history: {sorted(unknown)}")
+        return cls([EpochRecord(**row) for row in rows])
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[EpochRecord]:
+        return iter(self.records)
+
+    def __getitem__(self, index: int) -> EpochRecord:
+        return self.records[index]

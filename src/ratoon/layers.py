@@ -1,0 +1,118 @@
+"""A sparse layer: a topology, and arrays of values aligned with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ratoon.errors import InvalidParameterError, check_fraction
+from ratoon.initialise import first_weights, start_topology
+from ratoon.kernels import ACTIVATIONS
+from ratoon.topology import Rewiring, Topology
+
+Array = NDArray[Any]
+
+
+@dataclass(eq=False)
+class SparseLayer:
+    """Connections with weights, a bias per output, an activation; and the optimizer's state.
+
+    ``state`` and ``bias_state`` hold what the optimizer keeps per connection and per output
+    (momentum; or Adam's two moments), in the order the kernels take them.
+    """
+
+    topology: Topology
+    weights: Array
+    bias: Array
+    activation: str = "identity"
+    slope: float = 0.0
+    dropout: float = 0.0
+    init: str = "he"
+    state: list[Array] = field(default_factory=list)
+    bias_state: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise InvalidParameterError(
+                f"`activation` must be one of {tuple(ACTIVATIONS)}, got {self.activation!r}."
+            )
+        check_fraction("dropout", self.dropout, owner="SparseLayer")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of inputs, number of outputs."""
+        return self.topology.shape
+
+    @property
+    def n_connections(self) -> int:
+        """How many connections the layer has."""
+        return self.topology.n_connections
+
+    def clear_state(self, n_arrays: int) -> None:
+        """Give the optimizer this many arrays of zeros, per connection and per output."""
+        self.state = [np.zeros_like(self.weights) for _ in range(n_arrays)]
+        self.bias_state = [np.zeros_like(self.bias) for _ in range(n_arrays)]
+
+    def apply(self, rewiring: Rewiring) -> None:
+        """Take over a new topology and bring every value along; new connections have no state."""
+        self.weights = rewiring.carry_weights(self.weights)
+        self.state = [rewiring.carry(values) for values in self.state]
+        self.topology = rewiring.topology
+
+    def to_csr(self) -> Any:
+        """Return the weights as a SciPy matrix, inputs x outputs."""
+        return self.topology.to_csr(self.weights)
+
+    def nbytes(self) -> int:
+        """Bytes of indices, weights, bias and optimizer state."""
+        arrays = [self.weights, self.bias, *self.state, *self.bias_state]
+        indices = self.topology.packed.nbytes + self.topology.starts.nbytes
+        return indices + sum(array.nbytes for array in arrays)
+
+    def copy(self) -> SparseLayer:
+        """Return a layer with arrays of its own; the topology is shared, it never changes."""
+        return SparseLayer(
+            self.topology,
+            self.weights.copy(),
+            self.bias.copy(),
+            self.activation,
+            self.slope,
+            self.dropout,
+            self.init,
+            [values.copy() for values in self.state],
+            [values.copy() for values in self.bias_state],
+        )
+
+
+def make_layer(
+    shape: tuple[int, int],
+    *,
+    seed: int,
+    epsilon: float | None = None,
+    density: float | None = None,
+    start: str = "exact",
+    init: str = "he",
+    topology: Topology | None = None,
+    activation: str = "identity",
+    slope: float = 0.0,
+    dropout: float = 0.0,
+    dtype: DTypeLike = np.float32,
+    n_threads: int = 1,
+) -> SparseLayer:
+    """Start a layer: draw its topology unless one is given, and its weights.
+
+    Examples
+    --------
+    >>> make_layer((100, 50), density=0.1, seed=0).n_connections
+    500
+    """
+    if topology is None:
+        topology = start_topology(
+            shape, seed=seed, epsilon=epsilon, density=density, start=start, n_threads=n_threads
+        )
+    weights = first_weights(topology, seed=seed, init=init, dtype=dtype, n_threads=n_threads)
+    bias = np.zeros(topology.shape[1], dtype=dtype)
+    return SparseLayer(topology, weights, bias, activation, slope, dropout, init)

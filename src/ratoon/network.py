@@ -1,0 +1,182 @@
+"""SparseMLP: layers in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ratoon.errors import InvalidInputError
+from ratoon.kernels import NativeNetwork, Scaling, as_samples
+from ratoon.kernels.types import checked_dtype
+from ratoon.layers import SparseLayer, make_layer
+from ratoon.rng import derive_seed
+from ratoon.topology import Topology
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """One line of a network's table."""
+
+    n_in: int
+    n_out: int
+    n_connections: int
+    density: float
+    megabytes: float
+
+
+@dataclass(eq=False)
+class SparseMLP:
+    """A multilayer perceptron of sparse layers, and how its samples are read.
+
+    Examples
+    --------
+    >>> network = SparseMLP.start((100, 50, 3), epsilon=5, seed=0)
+    >>> network.widths, network.n_connections
+    ((100, 50, 3), 900)
+    >>> network.outputs(np.zeros((2, 100), dtype=np.float32)).shape
+    (2, 3)
+    """
+
+    layers: list[SparseLayer]
+    scaling: Scaling = field(default_factory=Scaling)
+
+    def __post_init__(self) -> None:
+        for before, after in pairwise(self.layers):
+            if before.shape[1] != after.shape[0]:
+                raise InvalidInputError(
+                    f"a layer of {before.shape[1]} outputs cannot feed one of {after.shape[0]}"
+                    f" inputs."
+                )
+
+    @classmethod
+    def start(
+        cls,
+        widths: Sequence[int],
+        *,
+        seed: int,
+        epsilon: float | None = None,
+        density: float | None = None,
+        start: str = "exact",
+        init: str = "he",
+        output_init: str | None = None,
+        activation: str = "relu",
+        slope: float = 0.0,
+        dropout: float = 0.0,
+        topologies: Sequence[Topology | None] | None = None,
+        scaling: Scaling | None = None,
+        dtype: DTypeLike = np.float32,
+        n_threads: int = 1,
+    ) -> SparseMLP:
+        """Draw a network of the given widths, inputs and outputs included.
+
+        ``all_relu`` gives odd and even hidden layers slopes of opposite sign (Curci et al. 2021).
+        ``topologies`` may name the start of single layers; the others are drawn.
+        """
+        kind = checked_dtype(dtype)
+        layers = []
+        n_layers = len(widths) - 1
+        for index, shape in enumerate(pairwise(widths)):
+            is_output = index == n_layers - 1
+            sign = -1.0 if activation == "all_relu" and index % 2 == 0 else 1.0
+            layers.append(
+                make_layer(
+                    shape,
+                    seed=derive_seed(seed, "layer", index),
+                    epsilon=epsilon,
+                    density=density,
+                    start=start,
+                    init=output_init if is_output and output_init else init,
+                    topology=topologies[index] if topologies else None,
+                    activation="identity" if is_output else activation,
+                    slope=sign * slope,
+                    dropout=0.0 if is_output else dropout,
+                    dtype=kind,
+                    n_threads=n_threads,
+                )
+            )
+        return cls(layers, (scaling or Scaling()).of_type(kind))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of weights and computation."""
+        return self.layers[0].weights.dtype
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Neurons per layer, inputs and outputs included."""
+        return (self.layers[0].shape[0], *(layer.shape[1] for layer in self.layers))
+
+    @property
+    def n_connections(self) -> int:
+        """Connections of all layers."""
+        return sum(layer.n_connections for layer in self.layers)
+
+    @property
+    def n_positions(self) -> int:
+        """Connections a dense network of these widths would have."""
+        return sum(layer.topology.n_positions for layer in self.layers)
+
+    @property
+    def density(self) -> float:
+        """Connections divided by positions, over all layers."""
+        return self.n_connections / self.n_positions
+
+    def native(self, loss: str, n_threads: int) -> NativeNetwork:
+        """Return the network as native code sees it, sharing all arrays."""
+        native = NativeNetwork(self.dtype, loss, n_threads)
+        for layer in self.layers:
+            native.add_layer(
+                layer.topology,
+                layer.weights,
+                layer.bias,
+                state=layer.state,
+                bias_state=layer.bias_state,
+                activation=layer.activation,
+                slope=layer.slope,
+                dropout=layer.dropout,
+            )
+        return native
+
+    def outputs(self, x: Any, *, n_threads: int = 1, layer: int | None = None) -> Array:
+        """Return raw outputs for samples x features, or the activations of a hidden layer."""
+        native = self.native("squared_error", n_threads)
+        return native.predict(as_samples(x, self.dtype), scaling=self.scaling, layer=layer)
+
+    def summary(self) -> list[LayerSummary]:
+        """Return size and density of every layer."""
+        return [
+            LayerSummary(
+                *layer.shape,
+                n_connections=layer.n_connections,
+                density=layer.topology.density,
+                megabytes=layer.nbytes() / 1e6,
+            )
+            for layer in self.layers
+        ]
+
+    def input_strength(self) -> Array:
+        """Return for every input the summed magnitude of its connections' weights."""
+        first = self.layers[0]
+        return np.bincount(
+            first.topology.rows,
+            weights=np.abs(first.weights).astype(np.float64),
+            minlength=first.shape[0],
+        )
+
+    def is_finite(self) -> bool:
+        """Whether every weight and bias is a finite number."""
+        return all(
+            bool(np.isfinite(layer.weights).all() and np.isfinite(layer.bias).all())
+            for layer in self.layers
+        )
+
+    def copy(self) -> SparseMLP:
+        """Return a network with arrays of its own."""
+        return SparseMLP([layer.copy() for layer in self.layers], self.scaling)

@@ -1,0 +1,14 @@
+"""Optimizers: how a gradient becomes a change of the weights, and the learning rate over time."""
+
+from __future__ import annotations
+
+from ratoon.optimizers.rules import SGD as SGD
+from ratoon.optimizers.rules import Adam as Adam
+from ratoon.optimizers.rules import Optimizer as Optimizer
+from ratoon.optimizers.schedules import SCHEDULES as SCHEDULES
+from ratoon.optimizers.schedules import Schedule as Schedule
+from ratoon.optimizers.schedules import constant as constant
+from ratoon.optimizers.schedules import cosine as cosine
+from ratoon.optimizers.schedules import make_schedule as make_schedule
+from ratoon.optimizers.schedules import stepped as stepped
+from ratoon.optimizers.schedules import with_warm_up as with_warm_up

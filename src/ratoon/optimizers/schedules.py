@@ -1,0 +1,78 @@
+"""Learning-rate schedules: plain functions from the progress of training to a factor.
+
+Progress is 0 at the first step and 1 after the last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ratoon.errors import InvalidParameterError
+
+Schedule = Callable[[float], float]
+
+
+def constant(progress: float) -> float:
+    """Keep the learning rate as it is."""
+    del progress
+    return 1.0
+
+
+def cosine(progress: float) -> float:
+    """Fall from 1 to 0 along half a cosine (Loshchilov and Hutter, ICLR 2017).
+
+    Examples
+    --------
+    >>> cosine(0.0), round(cosine(0.5), 6), cosine(1.0)
+    (1.0, 0.5, 0.0)
+    """
+    return 0.5 * (1.0 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
+
+
+def stepped(progress: float, *, drops: tuple[float, ...] = (0.5, 0.75), by: float = 0.1) -> float:
+    """Multiply by ``by`` at each of the given points of training.
+
+    Examples
+    --------
+    >>> [round(stepped(p), 4) for p in (0.0, 0.5, 0.9)]
+    [1.0, 0.1, 0.01]
+    """
+    return float(by ** sum(progress >= drop for drop in drops))
+
+
+def with_warm_up(schedule: Schedule, fraction: float) -> Schedule:
+    """Rise linearly during the first ``fraction`` of training, then follow ``schedule``.
+
+    Examples
+    --------
+    >>> warm = with_warm_up(constant, 0.1)
+    >>> warm(0.05), warm(0.5)
+    (0.5, 1.0)
+    """
+    if not 0.0 <= fraction < 1.0:
+        raise InvalidParameterError(f"the warm-up must be in [0, 1), got {fraction!r}.")
+
+    def warm(progress: float) -> float:
+        if fraction > 0.0 and progress < fraction:
+            return progress / fraction
+        return schedule((progress - fraction) / (1.0 - fraction))
+
+    return warm
+
+
+SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "step": stepped}
+
+
+def make_schedule(name: str | Schedule, *, warm_up: float = 0.0) -> Schedule:
+    """Return the schedule of that name, or the function itself, with a warm-up before it."""
+    if callable(name):
+        schedule = name
+    elif name in SCHEDULES:
+        schedule = SCHEDULES[name]
+    else:
+        raise InvalidParameterError(
+            f"`learning_rate` must be one of {tuple(SCHEDULES)} or a function of the progress of"
+            f" training, got {name!r}."
+        )
+    return with_warm_up(schedule, warm_up) if warm_up else schedule

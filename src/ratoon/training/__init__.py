@@ -1,0 +1,9 @@
+"""Training: the epoch loop, the only place where all rooms below meet."""
+
+from __future__ import annotations
+
+from ratoon.training.callbacks import Callback as Callback
+from ratoon.training.loop import Training as Training
+from ratoon.training.loop import TrainingData as TrainingData
+from ratoon.training.plan import TrainingPlan as TrainingPlan
+from ratoon.training.stopping import EarlyStopping as EarlyStopping

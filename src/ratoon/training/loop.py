@@ -1,0 +1,296 @@
+"""The epoch loop: train, rewire when due, evaluate, remember."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon import _native
+from ratoon.errors import DivergenceError, InvalidInputError
+from ratoon.evolution import Clock, InPlaceStrategy, LayerState, layer_seed
+from ratoon.history import EpochRecord, History
+from ratoon.kernels import NativeNetwork, as_samples
+from ratoon.losses import mean_loss
+from ratoon.network import SparseMLP
+from ratoon.rng import derive_generator, derive_seed
+from ratoon.training.callbacks import Callback
+from ratoon.training.plan import TrainingPlan
+from ratoon.training.stopping import EarlyStopping
+
+Array = NDArray[Any]
+Scorer = Callable[[Array, "TrainingData"], float]
+"""From raw outputs and the data they belong to, a score; higher is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Samples with targets (samples, outputs), and optionally weights and an offset.
+
+    The offset, of the shape of the targets, is added to the network's outputs: the network then
+    learns what the offset leaves unexplained.
+    """
+
+    samples: _native.Samples
+    targets: Array
+    weights: Array | None = None
+    offset: Array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        x: Any,
+        targets: Array,
+        dtype: Any,
+        *,
+        weights: Array | None = None,
+        offset: Array | None = None,
+    ) -> TrainingData:
+        """Wrap arrays for a network of this number type; samples are not copied."""
+        if targets.ndim != 2 or x.shape[0] != targets.shape[0]:
+            raise InvalidInputError(
+                f"{x.shape[0]} samples need targets of shape (samples, outputs), got"
+                f" {targets.shape}."
+            )
+        typed = partial(np.ascontiguousarray, dtype=dtype)
+        return cls(
+            as_samples(x, dtype),
+            typed(targets),
+            None if weights is None else typed(weights),
+            None if offset is None else typed(offset),
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return self.samples.n_rows
+
+
+class Training:
+    """A network, its data and a plan; each call of `run_epoch` is one exact epoch.
+
+    All that training needs to go on is the network with its optimizer state, the plan and the
+    number of epochs done: random numbers are functions of the plan's seed and the epoch.
+
+    Examples
+    --------
+    >>> x = np.eye(4, dtype=np.float32)
+    >>> network = SparseMLP.start((4, 16, 4), density=0.5, seed=0)
+    >>> plan = TrainingPlan(learning_rate=0.1, batch_size=2, n_epochs=20)
+    >>> training = Training(network, TrainingData.of(x, x, np.float32), plan)
+    >>> training.run()
+    >>> training.history[-1].loss < training.history[0].loss
+    True
+    """
+
+    def __init__(
+        self,
+        network: SparseMLP,
+        data: TrainingData,
+        plan: TrainingPlan,
+        *,
+        epochs_done: int = 0,
+        history: History | None = None,
+        validation: TrainingData | None = None,
+        scorer: Scorer | None = None,
+        stopping: EarlyStopping | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.network = network
+        self.data = data
+        self.plan = plan
+        self.epochs_done = epochs_done
+        self.history = History() if history is None else history
+        self.validation = validation
+        self.scorer = scorer
+        self.stopping = stopping
+        self.callbacks = list(callbacks)
+        self.should_stop = False
+        for layer in network.layers:
+            if len(layer.state) != plan.optimizer.n_states:
+                layer.clear_state(plan.optimizer.n_states)
+
+    # -------------------------------------------------------------------------------- running
+
+    def run(self, n_epochs: int | None = None) -> None:
+        """Train to the end of the plan, or for that many epochs, or until told to stop."""
+        last = self.plan.n_epochs if n_epochs is None else self.epochs_done + n_epochs
+        for callback in self.callbacks:
+            callback.on_fit_begin(self)
+        try:
+            while self.epochs_done < last and not self.should_stop:
+                self.run_epoch()
+        finally:
+            self.restore_best()
+            for callback in self.callbacks:
+                callback.on_fit_end(self)
+
+    def run_epoch(self) -> EpochRecord:
+        """Train for one epoch; rewire before any step that asks for it; evaluate; record."""
+        epoch = self.epochs_done
+        n_samples = self.data.n_samples
+        clock = self.plan.clock(epoch, n_samples)
+        stop = clock.step + clock.steps_per_epoch
+        batch = self.plan.batch_for(n_samples)
+        order = self._order(epoch)
+        due = self.plan.evolution.schedule.due_steps(clock, stop)
+        rewired, rewire_seconds, train_seconds, total = 0, 0.0, 0.0, 0.0
+        native: NativeNetwork | None = None
+        for first, last in zip([clock.step, *due], [*due, stop], strict=True):
+            started = time.perf_counter()
+            if first in due:
+                here = (first - clock.step) * batch
+                rewired += self._rewire(clock.at(first), order[here : here + batch])
+                native = None
+            rewire_seconds += time.perf_counter() - started
+            if first == last:
+                continue
+            started = time.perf_counter()
+            native = native or self.network.native(self.plan.loss, self.plan.n_threads)
+            part = order[(first - clock.step) * batch : (last - clock.step) * batch]
+            total += self._train(native, part, batch, clock.at(first), last) * part.size
+            train_seconds += time.perf_counter() - started
+        self.epochs_done += 1
+        record = self._evaluated(
+            EpochRecord(
+                epoch=epoch,
+                loss=total / n_samples,
+                learning_rate=self.plan.rate_at(clock),
+                n_connections=self.network.n_connections,
+                density=self.network.density,
+                rewired=rewired,
+                train_seconds=train_seconds,
+                rewire_seconds=rewire_seconds,
+            )
+        )
+        self.history.append(record)
+        for callback in self.callbacks:
+            callback.on_epoch_end(self, record)
+        return record
+
+    def restore_best(self) -> None:
+        """Go back to the best network, where early stopping kept one."""
+        if self.stopping is not None and self.stopping.best_network is not None:
+            self.network.layers = self.stopping.best_network.layers
+
+    # ------------------------------------------------------------------------------- one epoch
+
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        n_samples = self.data.n_samples
+        if not self.plan.shuffle:
+            return np.arange(n_samples, dtype=np.int64)
+        return derive_generator(self.plan.seed, "shuffle", epoch).permutation(n_samples)
+
+    def _train(
+        self,
+        native: NativeNetwork,
+        order: NDArray[np.int64],
+        batch: int,
+        clock: Clock,
+        stop: int,
+    ) -> float:
+        progress = partial(self._tell_progress, clock.step % clock.steps_per_epoch)
+        outcome = native.train(
+            self.data.samples,
+            self.data.targets,
+            order,
+            batch,
+            self.plan.optimizer.rule,
+            self.plan.steps(clock, stop),
+            sample_weights=self.data.weights,
+            offset=self.data.offset,
+            scaling=self.network.scaling,
+            dropout_seed=derive_seed(self.plan.seed, "dropout"),
+            first_step=clock.step,
+            progress=progress if self.callbacks else None,
+        )
+        if outcome.diverged:
+            raise DivergenceError(
+                f"training diverged: the loss is not finite at step {outcome.steps_done} of epoch"
+                f" {clock.epoch + 1}.\n"
+                f"  The learning rate there is {self.plan.rate_at(clock):.3g}; try a tenth of it,\n"
+                f"  scale the features, or clip them."
+            )
+        return outcome.loss
+
+    def _tell_progress(self, steps_before: int, steps_done: int) -> None:
+        for callback in self.callbacks:
+            callback.on_progress(self, steps_before + steps_done)
+
+    # -------------------------------------------------------------------------------- rewiring
+
+    def _rewire(self, clock: Clock, next_batch: NDArray[np.int64]) -> int:
+        strategy, n_threads = self.plan.evolution, self.plan.n_threads
+        seed = derive_seed(self.plan.seed, "rewire", clock.step)
+        listeners = [callback for callback in self.callbacks if callback.needs_rewirings]
+        if isinstance(strategy, InPlaceStrategy) and not listeners:
+            return sum(
+                strategy.rewire_in_place(layer, clock, layer_seed(seed, index), n_threads)
+                for index, layer in enumerate(self.network.layers)
+                if not layer.topology.is_full
+            )
+        rewirings = strategy.rewire(self._layer_states(next_batch), clock, seed)
+        for layer, rewiring in zip(self.network.layers, rewirings, strict=True):
+            layer.apply(rewiring)
+        for callback in listeners:
+            callback.on_rewire(self, rewirings)
+        return sum(rewiring.n_grown for rewiring in rewirings)
+
+    def _layer_states(self, batch: NDArray[np.int64]) -> list[LayerState]:
+        found: list[tuple[Array, Array]] = []
+
+        def signals_of(index: int) -> tuple[Array, Array]:
+            # Computed once for all layers, and only when a strategy asks.
+            if not found:
+                native = self.network.native(self.plan.loss, self.plan.n_threads)
+                found.extend(
+                    native.signals(
+                        self.data.samples,
+                        self.data.targets,
+                        np.ascontiguousarray(batch),
+                        sample_weights=self.data.weights,
+                        offset=self.data.offset,
+                        scaling=self.network.scaling,
+                    )
+                )
+            return found[index]
+
+        return [
+            LayerState(
+                layer.topology,
+                layer.weights,
+                tuple(layer.state),
+                layer.init,
+                partial(signals_of, index),
+                self.plan.n_threads,
+            )
+            for index, layer in enumerate(self.network.layers)
+        ]
+
+    # ------------------------------------------------------------------------------ evaluation
+
+    def _evaluated(self, record: EpochRecord) -> EpochRecord:
+        if self.validation is None:
+            return record
+        started = time.perf_counter()
+        native = self.network.native(self.plan.loss, self.plan.n_threads)
+        outputs = native.predict(self.validation.samples, scaling=self.network.scaling)
+        if self.validation.offset is not None:
+            outputs += self.validation.offset
+        loss = mean_loss(self.plan.loss, outputs, self.validation.targets, self.validation.weights)
+        score = -loss if self.scorer is None else self.scorer(outputs, self.validation)
+        if self.stopping is not None and self.stopping.observe(record.epoch, score, self.network):
+            self.should_stop = True
+        return EpochRecord(
+            **{
+                **record.__dict__,
+                "evaluate_seconds": time.perf_counter() - started,
+                "validation_score": score,
+                "validation_loss": loss,
+            }
+        )

@@ -1,0 +1,87 @@
+"""How to train: everything that is decided before the first step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution import Clock, Static, Strategy
+from ratoon.kernels import LOSSES, Step
+from ratoon.optimizers import SGD, Optimizer, Schedule, constant
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Loss, optimizer, minibatches, evolution, length and seed of a training.
+
+    Parameters
+    ----------
+    loss : str
+        One of ``softmax_cross_entropy``, ``sigmoid_cross_entropy``, ``squared_error``.
+    learning_rate : float
+        Before the schedule.
+    schedule : callable
+        From the progress of training, 0 to 1, to a factor of the learning rate.
+    batch_size : int
+        Samples per minibatch; the last of an epoch may be shorter.
+    balance_batches : bool
+        Make the minibatches of an epoch about equally large, instead of leaving a short one at
+        the end: a minibatch of one sample makes for a wild step.
+    n_epochs : int
+        Length of the whole training, which schedules look at.
+    seed : int
+        Root of all random numbers.
+    n_threads : int
+        Does not change results.
+    """
+
+    loss: str = "softmax_cross_entropy"
+    optimizer: Optimizer = field(default_factory=SGD)
+    learning_rate: float = 0.01
+    schedule: Schedule = constant
+    batch_size: int = 32
+    balance_batches: bool = False
+    n_epochs: int = 10
+    evolution: Strategy = field(default_factory=Static)
+    shuffle: bool = True
+    seed: int = 0
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise InvalidParameterError(
+                f"`loss` must be one of {tuple(LOSSES)}, got {self.loss!r}."
+            )
+        if not (self.learning_rate > 0 and math.isfinite(self.learning_rate)):
+            raise InvalidParameterError(
+                f"the learning rate must be a positive number, got {self.learning_rate!r}."
+            )
+        for name in ("batch_size", "n_epochs", "n_threads"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(
+                    f"`{name}` must be at least 1, got {getattr(self, name)!r}."
+                )
+
+    def batch_for(self, n_samples: int) -> int:
+        """Return the minibatch size for that many samples."""
+        batch = min(self.batch_size, n_samples)
+        if not self.balance_batches:
+            return batch
+        return math.ceil(n_samples / math.ceil(n_samples / batch))
+
+    def clock(self, epoch: int, n_samples: int) -> Clock:
+        """Return the time at the beginning of an epoch."""
+        steps_per_epoch = math.ceil(n_samples / self.batch_for(n_samples))
+        return Clock(epoch * steps_per_epoch, steps_per_epoch, self.n_epochs * steps_per_epoch)
+
+    def rate_at(self, clock: Clock) -> float:
+        """Return the learning rate at that time."""
+        return self.learning_rate * self.schedule(clock.progress)
+
+    def steps(self, clock: Clock, stop: int) -> list[Step]:
+        """Return the hyperparameters of the steps from the clock's on, below ``stop``."""
+        return [
+            self.optimizer.step(self.rate_at(clock.at(number)), number)
+            for number in range(clock.step, stop)
+        ]
