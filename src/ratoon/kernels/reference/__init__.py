@@ -1,0 +1,30 @@
+"""The plain NumPy twin of every kernel: slow, obvious, and what tests compare the fast ones with.
+
+Nothing here is used at run time.  The twins take the same arguments as `ratoon.kernels`, change
+arrays in place where those do, and compute in the number type of the arrays they are given: hand
+them float64 copies to get the truth that a float32 kernel is measured against.
+
+Random numbers are the same to the bit, so a twin grows the same connections and drops the same
+neurons as the kernel does for the same seed.
+"""
+
+from __future__ import annotations
+
+from ratoon.kernels.reference.linear import activate as activate
+from ratoon.kernels.reference.linear import backward as backward
+from ratoon.kernels.reference.linear import derive as derive
+from ratoon.kernels.reference.linear import drop as drop
+from ratoon.kernels.reference.linear import forward as forward
+from ratoon.kernels.reference.linear import normal as normal
+from ratoon.kernels.reference.linear import update as update
+from ratoon.kernels.reference.losses import sample_losses as sample_losses
+from ratoon.kernels.reference.network import ReferenceNetwork as ReferenceNetwork
+from ratoon.kernels.reference.random import draw_distinct as draw_distinct
+from ratoon.kernels.reference.random import random_below as random_below
+from ratoon.kernels.reference.random import random_bits as random_bits
+from ratoon.kernels.reference.rewire import random_topology as random_topology
+from ratoon.kernels.reference.rewire import regrow as regrow
+from ratoon.kernels.reference.rewire import rewire_by_sign as rewire_by_sign
+from ratoon.kernels.reference.rewire import strongest_of_each_sign as strongest_of_each_sign
+from ratoon.kernels.reference.tiles import Tile as Tile
+from ratoon.kernels.reference.tiles import tiles_of as tiles_of

@@ -1,0 +1,227 @@
+"""Whole networks, minibatch by minibatch: twin of `network.cpp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ratoon.kernels.network import NO_SCALING, EpochOutcome
+from ratoon.kernels.reference.linear import activate, backward, derive, drop, forward, update
+from ratoon.kernels.reference.losses import sample_losses
+from ratoon.kernels.reference.random import random_bits
+from ratoon.kernels.types import LANES, Rule, Scaling, Step
+from ratoon.topology import Topology
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A topology, arrays aligned with it, and what happens to its outputs."""
+
+    topology: Topology
+    weights: Array
+    bias: Array
+    state: Sequence[Array]
+    bias_state: Sequence[Array]
+    activation: str
+    slope: float
+    dropout: float
+
+
+@dataclass(eq=False)
+class Flow:
+    """What flowed through one layer for one minibatch; rows are neurons, columns are samples."""
+
+    x: Array
+    before: Array  # before activation
+    after: Array  # after activation, before dropout
+    factors: Array  # of dropout: 0, or 1 / (1 - rate)
+    error: Array  # derivative of the loss by `before`; filled in on the way back
+
+    @property
+    def y(self) -> Array:
+        """Return what the next layer sees."""
+        return self.after * self.factors
+
+
+class ReferenceNetwork:
+    """Layers in a row; the arrays stay the caller's and are changed in place.
+
+    Methods are those of `ratoon.kernels.NativeNetwork`, but take samples as they are: an array, or
+    a SciPy matrix.
+
+    Examples
+    --------
+    >>> network = ReferenceNetwork("squared_error")
+    >>> weights, bias = np.array([2.0]), np.array([1.0])
+    >>> network.add_layer(Topology.full((1, 1)), weights, bias)
+    >>> x, y = np.array([[3.0]]), np.array([[6.0]])
+    >>> network.train(x, y, np.array([0]), 1, Rule.SGD, [Step(lr=0.1)]).loss
+    0.5
+    >>> network.predict(x)  # weight 2 - 0.1 * 3, bias 1 - 0.1
+    array([[6.]])
+    """
+
+    def __init__(self, loss: str) -> None:
+        self.loss = loss
+        self.layers: list[Layer] = []
+
+    def add_layer(
+        self,
+        topology: Topology,
+        weights: Array,
+        bias: Array,
+        *,
+        state: Sequence[Array] = (),
+        bias_state: Sequence[Array] = (),
+        activation: str = "identity",
+        slope: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        """Append a layer; ``state`` is what the optimizer keeps per connection, at most two."""
+        self.layers.append(
+            Layer(topology, weights, bias, state, bias_state, activation, slope, dropout)
+        )
+
+    def train(
+        self,
+        samples: Any,
+        targets: Array,
+        order: NDArray[np.int64],
+        batch: int,
+        rule: Rule,
+        steps: Sequence[Step],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        first_step: int = 0,
+    ) -> EpochOutcome:
+        """Train on the samples named by ``order``, minibatch by minibatch, the last one short."""
+        weights = np.ones(len(targets)) if sample_weights is None else sample_weights
+        x = as_read(samples, scaling)
+        lanes = lanes_of(min(batch, order.size))
+        total = total_weight = 0.0
+        for done, step in enumerate(steps):
+            rows = order[done * batch : (done + 1) * batch]
+            flows = self._forward(x[rows].T, lanes, dropout_seed, first_step + done)
+            loss = self._output_error(flows[-1], targets, rows, weights, offset)
+            total += loss
+            total_weight += float(weights[rows].sum())
+            if not np.isfinite(loss):
+                return EpochOutcome(mean_of(total, total_weight), done + 1, diverged=True)
+            self._backward(flows, rule, step)
+        return EpochOutcome(mean_of(total, total_weight), len(steps), diverged=False)
+
+    def predict(
+        self, samples: Any, *, scaling: Scaling = NO_SCALING, layer: int | None = None
+    ) -> Array:
+        """Return the raw outputs of every sample, or the activations of one hidden layer."""
+        y = as_read(samples, scaling).T
+        for each in self.layers[: len(self.layers) if layer is None else layer + 1]:
+            y = forward(each.topology, each.weights, each.bias, y)
+            activate(each.activation, y, slope=each.slope)
+        return y.T
+
+    def signals(
+        self,
+        samples: Any,
+        targets: Array,
+        order: NDArray[np.int64],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+    ) -> list[tuple[Array, Array]]:
+        """Return what flows through every layer for one minibatch: (activations, errors)."""
+        weights = np.ones(len(targets)) if sample_weights is None else sample_weights
+        flows = self._forward(as_read(samples, scaling)[order].T, lanes_of(order.size), 0, 0)
+        self._output_error(flows[-1], targets, order, weights, offset)
+        self._backward(flows, Rule.SGD, Step(lr=0.0))
+        return [(flow.x, flow.error) for flow in flows]
+
+    def _forward(self, x: Array, lanes: int, dropout_seed: int, step: int) -> list[Flow]:
+        flows: list[Flow] = []
+        for number, layer in enumerate(self.layers):
+            before = forward(layer.topology, layer.weights, layer.bias, x)
+            after = before.copy()
+            activate(layer.activation, after, slope=layer.slope)
+            # Decisions are numbered over rows of `lanes`, also where the minibatch has fewer.
+            factors = np.ones(before.shape[0] * lanes, dtype=x.dtype)
+            if layer.dropout > 0:
+                drop(layer.dropout, factors, seed=random_bits(dropout_seed, step * 1024 + number))
+            factors = factors.reshape(-1, lanes)[:, : x.shape[1]]
+            flows.append(Flow(x, before, after, factors, np.zeros_like(before)))
+            x = flows[-1].y
+        return flows
+
+    def _output_error(
+        self,
+        flow: Flow,
+        targets: Array,
+        rows: NDArray[np.int64],
+        weights: Array,
+        offset: Array | None,
+    ) -> float:
+        """Fill in the error of the last layer; return the loss, summed over the minibatch."""
+        output = flow.y.T if offset is None else flow.y.T + offset[rows]
+        losses, errors = sample_losses(self.loss, output, targets[rows])
+        counts = weights[rows] > 0
+        share = weights[rows][counts] / weights[rows].sum() if counts.any() else 0.0
+        flow.error[:, counts] = errors[counts].T * share
+        return float((losses[counts] * weights[rows][counts]).sum())
+
+    def _backward(self, flows: list[Flow], rule: Rule, step: Step) -> None:
+        for number in reversed(range(len(self.layers))):
+            layer, flow = self.layers[number], flows[number]
+            first, second = (*layer.state, None, None)[:2]
+            dx = backward(
+                layer.topology,
+                rule,
+                layer.weights,
+                flow.x,
+                flow.error,
+                first=first,
+                second=second,
+                step=step,
+            )
+            first, second = (*layer.bias_state, None, None)[:2]
+            without_decay = replace(step, l2=0.0, shrink=0.0)
+            gradient = flow.error.sum(axis=1)
+            update(rule, layer.bias, gradient, without_decay, first=first, second=second)
+            if number > 0:
+                self._send_back(dx, self.layers[number - 1], flows[number - 1])
+
+    @staticmethod
+    def _send_back(dy: Array, layer: Layer, flow: Flow) -> None:
+        """Turn the error at a layer's outputs into that before its activation."""
+        flow.error = dy * flow.factors
+        told_by = flow.before if layer.activation == "all_relu" else flow.after
+        derive(layer.activation, told_by, flow.error, slope=layer.slope)
+
+
+def as_read(samples: Any, scaling: Scaling) -> Array:
+    """Return samples as dense rows, shifted, scaled and clipped."""
+    x: Array = samples.toarray() if scipy.sparse.issparse(samples) else np.asarray(samples)
+    if scaling.shift is not None:
+        x = x - scaling.shift
+    if scaling.scale is not None:
+        x = x * scaling.scale
+    return np.clip(x, -scaling.clip, scaling.clip) if scaling.clip > 0 else x
+
+
+def lanes_of(batch: int) -> int:
+    """Return how many columns a minibatch occupies: 1, or a multiple of 8."""
+    return 1 if batch == 1 else -(-batch // LANES) * LANES
+
+
+def mean_of(total: float, weight: float) -> float:
+    """Return the weighted mean, 0 where nothing weighs anything."""
+    return total / weight if weight > 0 else 0.0
