@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
+from numpy.testing import assert_array_equal
 
 from ratoon.datasets import read
 
@@ -34,4 +36,10 @@ def test_every_set_reads_by_its_name_alone(name):
     assert data.is_sparse == (name in ("BASEHOCK.mat", "PCMAC.mat"))
     assert data.X.dtype == np.float32
     assert min(data.class_counts.values()) > 0
-    assert np.isfinite(data.X.data if data.is_sparse else data.X).all()
+    X = data.X.toarray() if data.is_sparse else data.X
+    if name.endswith(".mat"):
+        reference = scipy.io.loadmat(FOLDER / name)
+        assert_array_equal(X, reference["X"].astype(np.float32))
+        assert_array_equal(np.array(data.class_names, dtype=int)[data.y], reference["Y"][:, 0])
+    else:
+        assert_array_equal(X, np.load(FOLDER / name)["X"])

@@ -160,7 +160,7 @@ class Dataset:
         lines = [
             f"samples   {self.n_samples}" + _some_names(self.sample_names),
             f"features  {self.n_features}, {self.X.dtype}, {storage},"
-            f" {self._n_bytes() / 1e6:.1f} MB" + _some_names(self.feature_names),
+            f" {self.n_bytes / 1e6:.1f} MB" + _some_names(self.feature_names),
         ]
         if self.class_names is not None:
             shares = (
@@ -178,7 +178,9 @@ class Dataset:
         lines.extend(f"note      {note}" for note in self.notes)
         return "\n".join(lines)
 
-    def _n_bytes(self) -> int:
+    @property
+    def n_bytes(self) -> int:
+        """Memory that `X` takes."""
         if self.is_sparse:
             return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
         return int(self.X.nbytes)

@@ -19,32 +19,35 @@ from ratoon.datasets.files import open_regular
 from ratoon.datasets.limits import MIB, Limits
 from ratoon.errors import FormatError
 
-_INT8, _INT32, _UINT32, _MATRIX, _COMPRESSED = 1, 5, 6, 14, 15
-_CELL, _CHAR, _SPARSE = 1, 4, 5
+INT8, INT32, UINT32, MATRIX, COMPRESSED = 1, 5, 6, 14, 15
+CELL, CHAR, SPARSE = 1, 4, 5
 _NUMBERS = range(6, 16)
 _COMPLEX = 0x08
-_KEPT_OF_CELLS = 64 * MIB
 _ITEM_SIZE = {6: 8, 7: 4, 8: 1, 9: 1, 10: 2, 11: 2, 12: 4, 13: 4, 14: 8, 15: 8}
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable's class and shape, and whether a cell holds text only."""
+    """One variable: its class and shape, and where its bytes are."""
 
     kind: int
     shape: tuple[int, ...]
-    is_complex: bool = False
-    holds_text: bool = False
+    is_complex: bool
+    order: str
+    position: int
+    n_stored: int
+    n_bytes: int
+    is_compressed: bool
 
     @property
     def is_numeric(self) -> bool:
         """Real numbers, dense or sparse."""
-        return (self.kind in _NUMBERS or self.kind == _SPARSE) and not self.is_complex
+        return (self.kind in _NUMBERS or self.kind == SPARSE) and not self.is_complex
 
     @property
-    def is_text(self) -> bool:
-        """Characters, or a cell of characters."""
-        return self.kind == _CHAR or self.holds_text
+    def may_be_text(self) -> bool:
+        """Characters, or a cell, which may hold them."""
+        return self.kind in (CHAR, CELL)
 
 
 def survey_mat(path: Path, limits: Limits) -> dict[str, Variable]:
@@ -58,8 +61,7 @@ def survey_mat(path: Path, limits: Limits) -> dict[str, Variable]:
                 "  A file of version 4 can be saved anew with MATLAB's save -v7."
             )
         variables: dict[str, Variable] = {}
-        for body, size in _elements(path, file, order, limits):
-            name, variable = _read_matrix_header(path, body, size, order, limits)
+        for name, variable in _variables(path, file, order, limits):
             if name in variables:
                 raise FormatError(f"{path}: variable {name!r} is stored twice.")
             variables[name] = variable
@@ -68,10 +70,9 @@ def survey_mat(path: Path, limits: Limits) -> dict[str, Variable]:
         return variables
 
 
-def _elements(
+def _variables(
     path: Path, file: IO[bytes], order: str, limits: Limits
-) -> Iterator[tuple[bytes, int]]:
-    """Yield the beginning of each matrix and its full unpacked size."""
+) -> Iterator[tuple[str, Variable]]:
     file_size = file.seek(0, 2)
     position, n_expanded = 128, 0
     while position < file_size:
@@ -85,39 +86,38 @@ def _elements(
                 f"{path}: cut off: the variable at byte {position} should have {size} bytes, only"
                 f" {file_size - position - 8} are left. Copy or download the file again."
             )
-        if kind == _COMPRESSED:
-            body, inner = _unpack(path, file, size, n_expanded, file_size, limits)
+        is_compressed = kind == COMPRESSED
+        if is_compressed:
+            pieces = unpack(path, file, size)
+            head = next(pieces, b"")
+            inner = len(head)
+            for piece in pieces:
+                inner += len(piece)
+                limits.check_expanded(str(path), n_expanded + inner, file_size)
             n_expanded += inner
-            kind, claimed = struct.unpack(order + "II", body[:8].ljust(8, b"\0"))
-            if kind == _MATRIX and claimed > inner - 8:
+            kind, claimed = struct.unpack(order + "II", head[:8].ljust(8, b"\0"))
+            if kind == MATRIX and claimed > inner - 8:
                 raise FormatError(f"{path}: the variable at byte {position} is cut off.")
-            body, inner = body[8:], inner - 8
+            head, inner = head[8:], inner - 8
         else:
-            body, inner = file.read(min(size, _KEPT_OF_CELLS)), size
-        if kind != _MATRIX:
+            head, inner = file.read(min(size, MIB)), size
+        if kind != MATRIX:
             raise FormatError(f"{path}: unknown element {kind} at byte {position}; damaged file.")
-        yield body, inner
+        name, kind, shape, is_complex, _ = read_header(path, head, inner, order, limits)
+        place = (position + 8, size, inner)
+        yield name, Variable(kind, shape, is_complex, order, *place, is_compressed)
         position += 8 + size
 
 
-def _unpack(
-    path: Path, file: IO[bytes], size: int, n_before: int, n_stored: int, limits: Limits
-) -> tuple[bytes, int]:
-    """Return the beginning of the unpacked bytes, enough for a cell of text, and their count."""
-    inflate = zlib.decompressobj()
-    kept: list[bytes] = []
-    n_kept, n_expanded, left = 0, 0, size
+def unpack(path: Path, file: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield the unpacked bytes of the next ``size`` stored ones, a mebibyte at a time."""
+    inflate, left = zlib.decompressobj(), size
     try:
         while left and not inflate.eof:
             stored = file.read(min(MIB, left))
             left -= len(stored)
             while stored and not inflate.eof:
-                piece = inflate.decompress(stored, MIB)
-                n_expanded += len(piece)
-                limits.check_expanded(str(path), n_before + n_expanded, n_stored)
-                if n_kept < _room_for(kept):
-                    kept.append(piece)
-                    n_kept += len(piece)
+                yield inflate.decompress(stored, MIB)
                 stored = inflate.unconsumed_tail
     except zlib.error as error:
         raise FormatError(
@@ -125,68 +125,49 @@ def _unpack(
         ) from None
     if not inflate.eof:
         raise FormatError(f"{path}: a compressed variable is cut off; copy the file again.")
-    return b"".join(kept), n_expanded
 
 
-def _room_for(kept: list[bytes]) -> int:
-    """Bytes worth keeping: a header, but the whole of a cell, whose contents are looked at."""
-    first = kept[0][:28] if kept else b""
-    # Bytes 8 to 15 are the tag of the flags, 16 the class when the file is little-endian.
-    is_cell = len(first) >= 20 and _CELL in (first[16], first[19])
-    return _KEPT_OF_CELLS if is_cell else 1
-
-
-def _read_matrix_header(
+def read_header(
     path: Path, body: bytes, size: int, order: str, limits: Limits
-) -> tuple[str, Variable]:
+) -> tuple[str, int, tuple[int, ...], bool, int]:
+    """Return name, class, shape and complexity of a matrix, and where its values begin."""
     try:
-        (flags, _), position = _numbers(body, 0, order, _UINT32, 2)
-        shape, position = _numbers(body, position, order, _INT32, None)
-        name, position = _sub_element(body, position, order, _INT8)
-    except (struct.error, ValueError, IndexError) as error:
+        (flags, _), position = _integers(body, 0, order, UINT32, 2)
+        shape, position = _integers(body, position, order, INT32, None)
+        name, position = sub_element(body, position, order, INT8)
+    except (struct.error, ValueError) as error:
         raise FormatError(f"{path}: damaged header of a variable ({error}).") from None
     kind, where = flags & 0xFF, f"{path}, variable {name.decode('latin-1')!r}"
     if len(shape) < 2 or min(shape) < 0:
         raise FormatError(f"{where}: {shape} is not the shape of an array.")
-    itemsize = 0 if kind == _SPARSE else _ITEM_SIZE.get(kind, 8)
+    itemsize = 0 if kind == SPARSE else _ITEM_SIZE.get(kind, 8)
     limits.check_shape(where, shape[0], prod(shape[1:]), itemsize)
-    # Text and cells of a declared size cost SciPy memory whether or not their bytes are there.
-    if kind in (_CHAR, _CELL) and prod(shape) > size:
+    # Whatever it holds, an entry takes a byte; only a sparse matrix has entries without any.
+    if kind != SPARSE and prod(shape) > size:
         raise FormatError(f"{where}: shape {shape} in {size} bytes; the file is damaged.")
-    holds_text = kind == _CELL and len(body) == size and _all_text(body[position:], shape, order)
-    is_complex = bool((flags >> 8) & _COMPLEX)
-    return name.decode("latin-1"), Variable(kind, tuple(shape), is_complex, holds_text)
+    return name.decode("latin-1"), kind, shape, bool((flags >> 8) & _COMPLEX), position
 
 
-def _all_text(body: bytes, shape: tuple[int, ...], order: str) -> bool:
-    position = 0
-    try:
-        for _ in range(prod(shape)):
-            kind, size = struct.unpack_from(order + "II", body, position)
-            if kind != _MATRIX or size > len(body) - position - 8:
-                return False
-            cell = body[position + 8 : position + 8 + size]
-            (flags, _), place = _numbers(cell, 0, order, _UINT32, 2)
-            inner, _ = _numbers(cell, place, order, _INT32, None)
-            if flags & 0xFF != _CHAR or len(inner) != 2 or not 0 <= prod(inner) <= size:
-                return False
-            position += 8 + size
-    except (struct.error, ValueError, IndexError):
-        return False
-    return True
-
-
-def _numbers(
+def _integers(
     body: bytes, position: int, order: str, kind: int, count: int | None
 ) -> tuple[tuple[int, ...], int]:
-    raw, after = _sub_element(body, position, order, kind)
+    raw, after = sub_element(body, position, order, kind)
     if len(raw) % 4 or len(raw) > 128 or (count is not None and len(raw) != 4 * count):
         raise ValueError(f"{len(raw)} bytes of integers")
-    letter = "I" if kind == _UINT32 else "i"
+    letter = "I" if kind == UINT32 else "i"
     return struct.unpack(f"{order}{len(raw) // 4}{letter}", raw), after
 
 
-def _sub_element(body: bytes, position: int, order: str, kind: int) -> tuple[bytes, int]:
+def sub_element(body: bytes, position: int, order: str, kind: int) -> tuple[bytes, int]:
+    """Return the bytes of a part of a matrix that must be of one kind, and where the next is."""
+    found, raw, after = any_sub_element(body, position, order)
+    if found != kind:
+        raise ValueError(f"element {found} where {kind} belongs")
+    return bytes(raw), after
+
+
+def any_sub_element(body: bytes, position: int, order: str) -> tuple[int, memoryview, int]:
+    """Return kind and bytes of a part of a matrix, and where the next part begins."""
     found, size = struct.unpack_from(order + "II", body, position)
     if found >> 16:  # up to four bytes live inside the tag itself
         found, size, start, after = found & 0xFFFF, found >> 16, position + 4, position + 8
@@ -194,6 +175,6 @@ def _sub_element(body: bytes, position: int, order: str, kind: int) -> tuple[byt
             raise ValueError("a small element of more than four bytes")
     else:
         start, after = position + 8, position + 8 + -(-size // 8) * 8
-    if found != kind or start + size > len(body):
-        raise ValueError(f"element {found} where {kind} belongs")
-    return body[start : start + size], after
+    if start + size > len(body):
+        raise ValueError("an element longer than what holds it")
+    return found, memoryview(body)[start : start + size], after

@@ -14,12 +14,14 @@ from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import survey
 from ratoon.datasets.formats import READERS, format_of
+from ratoon.datasets.isolation import Isolation, read_isolated
 from ratoon.datasets.labels import Task, encode_labels, is_missing_label
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
 from ratoon.datasets.orientation import repeated
 from ratoon.datasets.sample_sheet import join_sample_sheet, read_sample_sheet
+from ratoon.datasets.tenx import survey_tenx
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -50,13 +52,15 @@ def read(
     dtype: str = "float32",
     format: str = "auto",
     limits: Limits | None = None,
+    isolated: bool | Isolation = False,
 ) -> Dataset:
     r"""Read a data file of any known format.
 
     Parameters
     ----------
     path : path
-        ``.csv``, ``.tsv``, ``.txt`` (also gzipped), ``.npz``, ``.mat``.
+        A table (``.csv``, ``.tsv``, ``.txt``), a GEO series matrix, libsvm, Matrix Market (all
+        of them also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, or a 10x folder.
     label : str or int, optional
         Column, row, array or field with the labels.  By default one called ``y``, ``label``,
         ``class``, ``target``, ... is taken, and the notes of the result say which.
@@ -64,7 +68,7 @@ def read(
         Table with one row per sample, its name in the first column; then ``label`` is one of its
         other columns.
     matrix : str, optional
-        Array (``.npz``, ``.mat``) with the data, when it is not called ``X``.
+        Array (``.npz``, ``.mat``) or layer (``.h5ad``) with the data, when it is not ``X``.
     index : str, optional
         Column that names the samples, when it is not the first or holds numbers.
     ignore : sequence of str
@@ -88,6 +92,10 @@ def read(
         Name of the format, when neither the file's name nor its first bytes tell.
     limits : Limits, optional
         What a file may ask for.
+    isolated : bool or Isolation
+        Parse in a process of its own with bounded memory and time, so that a file that brings
+        down the HDF5 or the Parquet library brings down nothing else.  For ``.h5ad``, ``.mat``
+        (version 7.3) and ``.parquet`` files from strangers; costs about half a second.
 
     Returns
     -------
@@ -132,9 +140,13 @@ def read(
         limits=limits,
     )
     _check_choices(options)
+    if isolated:
+        given = {**vars(options), "sample_sheet": sample_sheet, "format": format}
+        del given["limits"]
+        return read_isolated(path, given, limits, Isolation() if isolated is True else isolated)
     if sample_sheet is not None:
         options = replace(options, sample_sheet=read_sample_sheet(Path(sample_sheet), limits))
-    digest = survey(path, limits)
+    digest = survey_tenx(path, limits) if path.is_dir() else survey(path, limits)
     parsed = READERS[format_of(path, format, limits)](path, options)
     return finish(parsed, options, source=str(path), sha256=digest)
 

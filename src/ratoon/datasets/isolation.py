@@ -1,0 +1,163 @@
+"""Reading in a process of its own: if the file kills it, the file is what dies.
+
+The HDF5 and Parquet libraries are compiled code that hostile files have brought down before; the
+other formats have readers of our own, in Python.  Here a child process with bounded memory and time does the reading, writes plain arrays
+into a temporary folder, and ends; the parent checks those arrays as it would any others.  This
+bounds crashes, memory and time.  It is not a sandbox: the child runs with the user's rights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ratoon import errors
+from ratoon.datasets.arrays import as_matrix, check_compressed
+from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.limits import GIB, Limits
+from ratoon.errors import FormatError, InvalidParameterError
+
+_ANSWER = "answer.json"
+_PARTS = ("data", "indices", "indptr")
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Bounds of the child process.
+
+    Parameters
+    ----------
+    memory_bytes : int
+        Address space it may use on top of what Python itself takes.
+    seconds : float
+        Time after which it is stopped.
+    """
+
+    memory_bytes: int = 4 * GIB
+    seconds: float = 120.0
+
+
+def read_isolated(
+    path: Path, arguments: Mapping[str, Any], limits: Limits, isolation: Isolation
+) -> Dataset:
+    """Do what ``read(path, **arguments)`` does, in a child process."""
+    if sys.platform == "win32":
+        raise InvalidParameterError("read: `isolated` needs memory limits that Windows lacks.")
+    with tempfile.TemporaryDirectory(prefix="ratoon-") as folder:
+        request = {
+            "path": os.path.abspath(path),
+            "folder": folder,
+            "memory_bytes": isolation.memory_bytes,
+            "limits": asdict(limits),
+            "arguments": {
+                name: os.path.abspath(value) if name == "sample_sheet" and value else value
+                for name, value in arguments.items()
+            },
+        }
+        _run(path, json.dumps(request), isolation)
+        return _collect(path, Path(folder))
+
+
+def _run(path: Path, request: str, isolation: Isolation) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        # Threads would reserve address space, plug-ins would be code from outside.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "HDF5_PLUGIN_PRELOAD": "::",
+    }
+    command = [sys.executable, "-P", "-m", "ratoon.datasets.isolated_child"]
+    try:
+        done = subprocess.run(
+            command,
+            input=request.encode(),
+            env=environment,
+            capture_output=True,
+            timeout=isolation.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise FormatError(
+            f"{path}: reading took more than {isolation.seconds:g} seconds and was stopped.\n"
+            "  If you trust the file, pass isolated=Isolation(seconds=...) with more."
+        ) from None
+    if done.returncode < 0:
+        raise FormatError(
+            f"{path}: the file brought down its reader (signal {-done.returncode}); it is damaged"
+            " or made to do harm. Nothing of it was used."
+        )
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise FormatError(f"{path}: the isolated reader failed: {' '.join(last)[:300]}")
+
+
+def _collect(path: Path, folder: Path) -> Dataset:
+    answer = json.loads((folder / _ANSWER).read_text(encoding="utf-8"))
+    if "error" in answer:
+        kind = getattr(errors, str(answer["error"]), FormatError)
+        raise kind(str(answer["message"]).replace(os.path.abspath(path), str(path)))
+    if answer["sparse"]:
+        data, indices, indptr = (_load(folder / f"X_{part}.npy") for part in _PARTS)
+        n_rows, n_columns = map(int, answer["shape"])
+        check_compressed(indptr, indices, data.size, n_rows, n_columns, source=str(path))
+        X: Any = sp.csr_matrix((data, indices, indptr), shape=(n_rows, n_columns))
+    else:
+        X = as_matrix(_load(folder / "X.npy"), dtype=answer["dtype"], source=str(path))
+
+    def names(key: str) -> tuple[str, ...] | None:
+        return None if answer[key] is None else tuple(map(str, answer[key]))
+
+    return Dataset(
+        X,
+        _load(folder / "y.npy") if answer["has_y"] else None,
+        feature_names=names("feature_names"),
+        sample_names=names("sample_names"),
+        class_names=names("class_names"),
+        source=str(path),
+        sha256=answer["sha256"],
+        notes=(*(names("notes") or ()), "read in a process of its own"),
+    )
+
+
+def _load(file: Path) -> Any:
+    return np.load(file, allow_pickle=False)
+
+
+def answer(data: Dataset, folder: Path) -> None:
+    """Write a data set where `read_isolated` looks for it; called in the child."""
+    if data.is_sparse:
+        for part in _PARTS:
+            np.save(folder / f"X_{part}.npy", getattr(data.X, part))
+    else:
+        np.save(folder / "X.npy", data.X)
+    if data.y is not None:
+        np.save(folder / "y.npy", data.y)
+    said = {
+        "sparse": data.is_sparse,
+        "shape": data.X.shape,
+        "dtype": data.X.dtype.name,
+        "has_y": data.y is not None,
+        "feature_names": data.feature_names,
+        "sample_names": data.sample_names,
+        "class_names": data.class_names,
+        "sha256": data.sha256,
+        "notes": data.notes,
+    }
+    (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")
+
+
+def answer_error(error: errors.RatoonError, folder: Path) -> None:
+    """Write why a file was refused; called in the child."""
+    said = {"error": type(error).__name__, "message": str(error)}
+    (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")

@@ -1,0 +1,226 @@
+"""What a careful person would look at before training: `examine` a file or a data set."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.orientation import repeated
+from ratoon.datasets.read import read
+from ratoon.datasets.suspicion import Finding, find_suspicious
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The findings about one data set, as text for people and as JSON for programs.
+
+    Parameters
+    ----------
+    source, sha256 : str or None
+        Where the data come from.
+    n_samples, n_features : int
+        Shape.
+    dtype, storage : str
+        ``"float32"``, ``"dense"`` or ``"sparse"``.
+    n_bytes : int
+        Memory of X.
+    density : float
+        Share of the values that are not zero.
+    value_range : (float, float) or None
+        Smallest and largest value.
+    classes : dict of str to int
+        Samples per class; empty without classes.
+    target_range : (float, float) or None
+        Of a continuous target.
+    n_missing : int
+        Values absent, and in how many features and samples.
+    n_features_missing, n_samples_missing : int
+        How many features and samples they touch.
+    duplicate_sample_names, duplicate_feature_names : dict of str to int
+        Names that occur more than once, and how often.
+    duplicate_samples : list of list of str
+        Groups of samples with the same values throughout.
+    n_duplicate_features : int
+        Features equal to an earlier one throughout.
+    findings : tuple of Finding
+        Anything that deserves a look.
+    notes : tuple of str
+        What the reader decided.
+    """
+
+    source: str
+    sha256: str | None
+    n_samples: int
+    n_features: int
+    dtype: str
+    storage: str
+    n_bytes: int
+    density: float
+    value_range: tuple[float, float] | None
+    classes: dict[str, int]
+    target_range: tuple[float, float] | None
+    n_missing: int
+    n_features_missing: int
+    n_samples_missing: int
+    duplicate_sample_names: dict[str, int]
+    duplicate_feature_names: dict[str, int]
+    duplicate_samples: list[list[str]]
+    n_duplicate_features: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, dictionaries and numbers."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Return the same as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_text(self) -> str:
+        """Return a page of text."""
+        low, high = self.value_range or (0.0, 0.0)
+        lines = [
+            f"source      {self.source}",
+            f"samples     {self.n_samples}",
+            f"features    {self.n_features}",
+            f"values      {self.dtype}, {self.storage}, {self.n_bytes / 1e6:.1f} MB,"
+            f" {low:.4g} to {high:.4g}, {100 * self.density:.3g}% not zero",
+        ]
+        if self.classes:
+            lines.append(f"classes     {len(self.classes)}")
+            lines += [
+                f"            {name}: {count} ({100 * count / self.n_samples:.1f}%)"
+                for name, count in self.classes.items()
+            ]
+        elif self.target_range:
+            lines.append("target      {:.4g} to {:.4g}".format(*self.target_range))
+        else:
+            lines.append("labels      none")
+        lines.append(
+            f"missing     {self.n_missing} values in {self.n_features_missing} features and"
+            f" {self.n_samples_missing} samples"
+            if self.n_missing
+            else "missing     none"
+        )
+        lines.append(f"duplicates  {self._duplicates()}")
+        lines += [f"look at     {finding.message}" for finding in self.findings]
+        lines += [f"note        {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _duplicates(self) -> str:
+        said = []
+        for what, names in (
+            ("sample names", self.duplicate_sample_names),
+            ("feature names", self.duplicate_feature_names),
+        ):
+            if names:
+                said.append(f"{len(names)} {what} ({', '.join(list(names)[:_SHOWN])})")
+        if self.duplicate_samples:
+            groups = ["=".join(group[:_SHOWN]) for group in self.duplicate_samples[:_SHOWN]]
+            said.append(f"{len(self.duplicate_samples)} groups of samples ({', '.join(groups)})")
+        if self.n_duplicate_features:
+            said.append(f"{self.n_duplicate_features} features equal to an earlier one")
+        return "; ".join(said) or "none"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examination:
+    """Look a file or a data set over without changing or refusing more than must be.
+
+    Parameters
+    ----------
+    source : Dataset or path
+        A path is read with `read`; missing values and repeated names are reported, not refused.
+    **options
+        Passed on to `read`.
+
+    Returns
+    -------
+    Examination
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[1.0, 5.0], [2.0, 5.0], [np.nan, 5.0]]))
+    >>> examination = examine(data)
+    >>> examination.n_missing, examination.findings[0].message
+    (1, '1 of 2 features have the same value in every sample: feature 1')
+    """
+    if not isinstance(source, Dataset):
+        options = {"missing": "keep", "duplicates": "keep", **options}
+        source = read(source, **options)
+    data = source
+    values = data.X.data if data.is_sparse else data.X
+    absent = np.isnan(values)
+    by_feature, by_sample = _missing_places(data, absent)
+    known = values[~absent]
+    n_values = max(1, data.n_samples * data.n_features)
+    low_high = (float(known.min()), float(known.max())) if known.size else None
+    if low_high and data.is_sparse and values.size < n_values:
+        low_high = (min(0.0, low_high[0]), max(0.0, low_high[1]))
+    target = None
+    if data.y is not None and data.class_names is None and data.y.size:
+        target = (float(data.y.min()), float(data.y.max()))
+    twins, n_equal_features = _equal_rows(data.X), 0
+    names = data.sample_names or tuple(str(i + 1) for i in range(data.n_samples))
+    for group in _equal_rows(data.X.T.tocsr() if data.is_sparse else data.X.T):
+        n_equal_features += len(group) - 1
+    return Examination(
+        source=data.source,
+        sha256=data.sha256,
+        n_samples=data.n_samples,
+        n_features=data.n_features,
+        dtype=str(data.X.dtype),
+        storage="sparse" if data.is_sparse else "dense",
+        n_bytes=data.n_bytes,
+        density=float(np.count_nonzero(values) / n_values),
+        value_range=low_high,
+        classes=data.class_counts,
+        target_range=target,
+        n_missing=int(absent.sum()),
+        n_features_missing=by_feature,
+        n_samples_missing=by_sample,
+        duplicate_sample_names=_counts(data.sample_names),
+        duplicate_feature_names=_counts(data.feature_names),
+        duplicate_samples=[[names[row] for row in group] for group in twins],
+        n_duplicate_features=n_equal_features,
+        findings=tuple(find_suspicious(data)),
+        notes=data.notes,
+    )
+
+
+def _counts(names: tuple[str, ...] | None) -> dict[str, int]:
+    return {name: len(places) for name, places in repeated(names or ()).items()}
+
+
+def _missing_places(data: Dataset, absent: Any) -> tuple[int, int]:
+    if not absent.any():
+        return 0, 0
+    if data.is_sparse:
+        rows = np.repeat(np.arange(data.n_samples), np.diff(data.X.indptr))
+        return np.unique(data.X.indices[absent]).size, np.unique(rows[absent]).size
+    return int(absent.any(axis=0).sum()), int(absent.any(axis=1).sum())
+
+
+def _equal_rows(X: Any) -> list[list[int]]:
+    """Return groups of rows that are the same to the last bit."""
+    seen: dict[bytes, list[int]] = {}
+    is_sparse = sp.issparse(X)
+    for row in range(X.shape[0]):
+        if is_sparse:
+            slots = slice(X.indptr[row], X.indptr[row + 1])
+            key = X.indices[slots].tobytes() + X.data[slots].tobytes()
+        else:
+            key = X[row].tobytes()
+        seen.setdefault(key, []).append(row)
+    return [rows for rows in seen.values() if len(rows) > 1]
