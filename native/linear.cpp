@@ -60,7 +60,7 @@ template <typename T>
 void linear_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
                     Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish) {
     const Grid& grid = topology.grid();
-    if (grid.n_out <= kNarrow) {
+    if (grid.n_out <= kNarrow && grid.tiles_out() == 1) {
         narrow_forward(topology, weights, bias, x, y, lanes, scratch, n_threads);
         if (finish) finish(0, grid.n_out);
         return;
