@@ -1,0 +1,15 @@
+"""What all tests share."""
+
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+# Tests are imported by path, so helpers beside them (`tests.kernels.cases`) need the root here.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+# A run of the suite tries the same examples every time, and no example is judged by its time.
+# To look for new ones: pytest --hypothesis-profile=explore.
+settings.register_profile("suite", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.load_profile("suite")
