@@ -8,8 +8,13 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
 from ratoon.evolution.base import LayerState as LayerState
 from ratoon.evolution.base import LayerwiseStrategy as LayerwiseStrategy
+from ratoon.evolution.base import State as State
+from ratoon.evolution.base import StatefulStrategy as StatefulStrategy
 from ratoon.evolution.base import Strategy as Strategy
 from ratoon.evolution.base import layer_seed as layer_seed
+from ratoon.evolution.base import rewire_from as rewire_from
+from ratoon.evolution.base import start_state as start_state
+from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
 from ratoon.evolution.set import SET as SET

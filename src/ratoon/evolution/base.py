@@ -18,6 +18,9 @@ Array = NDArray[Any]
 Signals = tuple[Array, Array]
 """Activations (n_in, batch) and errors (n_out, batch) of a layer for one minibatch."""
 
+State = dict[str, Array]
+"""What a strategy remembers between rewirings: named arrays, so that any file can hold them."""
+
 
 @dataclass(frozen=True, eq=False)
 class LayerState:
@@ -38,6 +41,8 @@ class LayerState:
         The gradient at position (i, j) is ``activations[i] @ errors[j]``.
     n_threads : int
         Threads that kernels may use; results do not depend on it.
+    learning_rate : float
+        Of the step that comes next.
     """
 
     topology: Topology
@@ -46,6 +51,7 @@ class LayerState:
     init: str = "he"
     signals: Callable[[], Signals] | None = None
     n_threads: int = 1
+    learning_rate: float = 0.0
 
 
 class Strategy(Protocol):
@@ -90,6 +96,79 @@ class LayerwiseStrategy(ABC):
     @abstractmethod
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
         """Return the next topology of ``layer``, which is itself left untouched."""
+
+
+class StatefulStrategy(ABC):
+    """For strategies that remember something from one rewiring to the next.
+
+    A strategy itself never changes.  What it remembers is a `State` that it is handed and hands
+    back; whoever trains keeps it, and saves it with the network.
+
+    ``n_watched`` steps before every rewiring, `watch` is called before each step with the signals
+    of its minibatch at hand.
+    """
+
+    @property
+    @abstractmethod
+    def schedule(self) -> RewiringSchedule:
+        """When to rewire."""
+
+    @property
+    def n_watched(self) -> int:
+        """How many steps before a rewiring to watch."""
+        return 0
+
+    @abstractmethod
+    def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
+        """Return what there is to remember before the first step."""
+
+    @abstractmethod
+    def rewire_from(
+        self, state: State, layers: Sequence[LayerState], clock: Clock, seed: int
+    ) -> tuple[list[Rewiring], State]:
+        """Return one rewiring per layer and the state after it; change nothing in place."""
+
+    def watch(self, state: State, layers: Sequence[LayerState], clock: Clock) -> State:
+        """Take note of a minibatch that is about to be trained on; return the state after it."""
+        del layers, clock
+        return state
+
+    def rewire(self, layers: Sequence[LayerState], clock: Clock, seed: int) -> list[Rewiring]:
+        """Rewire as if nothing had happened before."""
+        return self.rewire_from(self.start_state(layers, seed), layers, clock, seed)[0]
+
+
+def start_state(strategy: Strategy, layers: Sequence[LayerState], seed: int) -> State:
+    """Return what any strategy remembers before the first step: nothing, for most."""
+    if isinstance(strategy, StatefulStrategy):
+        return strategy.start_state(layers, seed)
+    return {}
+
+
+def rewire_from(
+    strategy: Strategy, state: State, layers: Sequence[LayerState], clock: Clock, seed: int
+) -> tuple[list[Rewiring], State]:
+    """Rewire by any strategy, whether it remembers something or not."""
+    if isinstance(strategy, StatefulStrategy):
+        return strategy.rewire_from(state, layers, clock, seed)
+    return strategy.rewire(layers, clock, seed), state
+
+
+def watched_steps(strategy: Strategy, clock: Clock, stop: int) -> list[int]:
+    """Return the steps from the clock's on, below ``stop``, that a strategy wants to watch.
+
+    Examples
+    --------
+    >>> from ratoon.evolution import SET
+    >>> watched_steps(SET(), Clock(0, 10, 20), 10)
+    []
+    """
+    n_watched = strategy.n_watched if isinstance(strategy, StatefulStrategy) else 0
+    if n_watched == 0:
+        return []
+    due = strategy.schedule.due_steps(clock, min(stop + n_watched, clock.total_steps))
+    wanted = {step for last in due for step in range(last - n_watched, last)}
+    return sorted(step for step in wanted if clock.step <= step < stop)
 
 
 def layer_seed(seed: int, index: int) -> int:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,17 @@ from numpy.typing import NDArray
 
 from ratoon import _native
 from ratoon.errors import DivergenceError, InvalidInputError
-from ratoon.evolution import Clock, InPlaceStrategy, LayerState, layer_seed
+from ratoon.evolution import (
+    Clock,
+    InPlaceStrategy,
+    LayerState,
+    State,
+    StatefulStrategy,
+    layer_seed,
+    rewire_from,
+    start_state,
+    watched_steps,
+)
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import NativeNetwork, as_samples
 from ratoon.losses import mean_loss
@@ -74,8 +85,9 @@ class TrainingData:
 class Training:
     """A network, its data and a plan; each call of `run_epoch` is one exact epoch.
 
-    All that training needs to go on is the network with its optimizer state, the plan and the
-    number of epochs done: random numbers are functions of the plan's seed and the epoch.
+    All that training needs to go on is the network with its optimizer state, the plan, the
+    number of epochs done and ``evolution_state``, what the strategy remembers (nothing, for SET):
+    random numbers are functions of the plan's seed and the epoch.
 
     Examples
     --------
@@ -95,6 +107,7 @@ class Training:
         plan: TrainingPlan,
         *,
         epochs_done: int = 0,
+        evolution_state: State | None = None,
         history: History | None = None,
         validation: TrainingData | None = None,
         scorer: Scorer | None = None,
@@ -105,6 +118,7 @@ class Training:
         self.data = data
         self.plan = plan
         self.epochs_done = epochs_done
+        self.evolution_state = evolution_state
         self.history = History() if history is None else history
         self.validation = validation
         self.scorer = scorer
@@ -139,20 +153,25 @@ class Training:
         batch = self.plan.batch_for(n_samples)
         order = self._order(epoch)
         due = self.plan.evolution.schedule.due_steps(clock, stop)
+        watched = watched_steps(self.plan.evolution, clock, stop)
+        pauses = sorted({clock.step, *due, *watched})
+        if self.evolution_state is None:
+            first_states = self._layer_states(order[:batch], clock)
+            self.evolution_state = start_state(self.plan.evolution, first_states, self.plan.seed)
         rewired, rewire_seconds, train_seconds, total = 0, 0.0, 0.0, 0.0
         native: NativeNetwork | None = None
-        for first, last in zip([clock.step, *due], [*due, stop], strict=True):
+        for first, last in pairwise([*pauses, stop]):
             started = time.perf_counter()
+            here = (first - clock.step) * batch
             if first in due:
-                here = (first - clock.step) * batch
                 rewired += self._rewire(clock.at(first), order[here : here + batch])
                 native = None
+            if first in watched:
+                self._watch(clock.at(first), order[here : here + batch])
             rewire_seconds += time.perf_counter() - started
-            if first == last:
-                continue
             started = time.perf_counter()
             native = native or self.network.native(self.plan.loss, self.plan.n_threads)
-            part = order[(first - clock.step) * batch : (last - clock.step) * batch]
+            part = order[here : (last - clock.step) * batch]
             total += self._train(native, part, batch, clock.at(first), last) * part.size
             train_seconds += time.perf_counter() - started
         self.epochs_done += 1
@@ -177,6 +196,7 @@ class Training:
         """Go back to the best network, where early stopping kept one."""
         if self.stopping is not None and self.stopping.best_network is not None:
             self.network.layers = self.stopping.best_network.layers
+            self.evolution_state = None  # it was about other layers
 
     # ------------------------------------------------------------------------------- one epoch
 
@@ -234,14 +254,23 @@ class Training:
                 for index, layer in enumerate(self.network.layers)
                 if not layer.topology.is_full
             )
-        rewirings = strategy.rewire(self._layer_states(next_batch), clock, seed)
+        layers = self._layer_states(next_batch, clock)
+        rewirings, self.evolution_state = rewire_from(
+            strategy, self.evolution_state or {}, layers, clock, seed
+        )
         for layer, rewiring in zip(self.network.layers, rewirings, strict=True):
             layer.apply(rewiring)
         for callback in listeners:
             callback.on_rewire(self, rewirings)
         return sum(rewiring.n_grown for rewiring in rewirings)
 
-    def _layer_states(self, batch: NDArray[np.int64]) -> list[LayerState]:
+    def _watch(self, clock: Clock, batch: NDArray[np.int64]) -> None:
+        strategy = self.plan.evolution
+        assert isinstance(strategy, StatefulStrategy)
+        layers = self._layer_states(batch, clock)
+        self.evolution_state = strategy.watch(self.evolution_state or {}, layers, clock)
+
+    def _layer_states(self, batch: NDArray[np.int64], clock: Clock) -> list[LayerState]:
         found: list[tuple[Array, Array]] = []
 
         def signals_of(index: int) -> tuple[Array, Array]:
@@ -268,6 +297,7 @@ class Training:
                 layer.init,
                 partial(signals_of, index),
                 self.plan.n_threads,
+                self.plan.rate_at(clock),
             )
             for index, layer in enumerate(self.network.layers)
         ]
