@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from ratoon.datasets.limits import MIB, Limits
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, RatoonError
 
 GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = MIB
@@ -46,20 +46,17 @@ def open_regular(path: Path, limits: Limits) -> IO[bytes]:
         raise InvalidInputError(f"{path}: no such file.{_near_names(path)}") from None
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be opened ({error.strerror}).") from None
-    file = os.fdopen(descriptor, "rb")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        file.close()
-        raise InvalidInputError(f"{path}: not a regular file.")
-    if status.st_size == 0:
-        file.close()
-        raise FormatError(f"{path}: the file is empty; copy or download it again.")
     try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise InvalidInputError(f"{path}: not a regular file.")
+        if status.st_size == 0:
+            raise FormatError(f"{path}: the file is empty; copy or download it again.")
         limits.check_file(str(path), status.st_size)
-    except FormatError:
-        file.close()
+    except RatoonError:
+        os.close(descriptor)
         raise
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def _near_names(path: Path) -> str:

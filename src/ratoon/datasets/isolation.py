@@ -1,9 +1,10 @@
 """Reading in a process of its own: if the file kills it, the file is what dies.
 
 The HDF5 and Parquet libraries are compiled code that hostile files have brought down before; the
-other formats have readers of our own, in Python.  Here a child process with bounded memory and time does the reading, writes plain arrays
-into a temporary folder, and ends; the parent checks those arrays as it would any others.  This
-bounds crashes, memory and time.  It is not a sandbox: the child runs with the user's rights.
+other formats have readers of our own, in Python.  Here a child process with bounded memory and
+time does the reading, writes plain arrays into a temporary folder, and ends; the parent checks
+those arrays as it would any others.  This bounds crashes, memory and time.  It is not a sandbox:
+the child runs with the user's rights.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from ratoon.errors import FormatError, InvalidParameterError
 
 MIB = 2**20
 GIB = 2**30
+_MOST_DEFLATE = 1100  # deflate shrinks nothing more than 1032 times
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Limits:
                 source,
                 f"{n_stored} stored bytes unpack to {n_expanded} or more, {ratio} times as many",
                 "expansion",
-                2 * ratio,
+                max(2 * ratio, _MOST_DEFLATE),
             )
 
     def check_shape(self, source: str, rows: int, columns: int, itemsize: int = 0) -> None:

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_nam
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
+_MOST_MEMBERS = 10_000
 _SPARSE_PARTS = {"indices", "indptr", "format", "shape", "data"}
 
 
@@ -62,19 +64,22 @@ class _Members:
     def __init__(self, path: Path, archive: zipfile.ZipFile, limits: Limits) -> None:
         self._path, self._archive, self._limits = path, archive, limits
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+        if len(archive.infolist()) > _MOST_MEMBERS:
+            raise FormatError(f"{path}: more than {_MOST_MEMBERS} files in one archive.")
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if info.filename == name:
                 continue
             limits.check_expanded(f"{path}, array {name!r}", info.file_size, info.compress_size)
             with archive.open(info) as member:
-                self.headers[name] = self._header(name, member)
+                self.headers[name] = self._header(name, member, info.file_size)
         if not self.headers:
             raise FormatError(f"{path}: a zip archive without NumPy arrays (.npy) inside.")
 
-    def _header(self, name: str, member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _header(
+        self, name: str, member: IO[bytes], n_bytes: int
+    ) -> tuple[tuple[int, ...], np.dtype[Any]]:
         version = npy.read_magic(member)
-        # The private name is how NumPy itself reads version 2 and 3 headers.
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(member)
         if dtype.hasobject:
@@ -83,13 +88,12 @@ class _Members:
                 " pickles can run code and are never opened.\n"
                 f"  Store text as array.astype(str) and numbers as numbers."
             )
-        rows = shape[0] if shape else 1
-        self._limits.check_shape(
-            f"{self._path}, array {name!r}",
-            rows,
-            int(np.prod(shape[1:], dtype=object)),
-            dtype.itemsize,
-        )
+        where = f"{self._path}, array {name!r}"
+        rows, rest = (shape[0], prod(shape[1:])) if shape else (1, 1)
+        self._limits.check_shape(where, rows, rest, dtype.itemsize)
+        # NumPy makes room for the whole array before it notices that bytes are missing.
+        if rows * rest * dtype.itemsize > n_bytes:
+            raise FormatError(f"{where}: shape {shape} in {n_bytes} bytes; the file is damaged.")
         return shape, dtype
 
     def load(self, name: str) -> NDArray[Any]:

@@ -77,7 +77,7 @@ def read_tenx(path: Path, options: ReadOptions) -> Parsed:
 def _read_matrix(file: Path, options: ReadOptions) -> sp.csr_matrix:
     lines = enumerate(read_lines(file, options.limits), 1)
     banner = decode(next(lines, (1, b""))[1]).lower().split()
-    if banner[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
+    if len(banner) != 5 or banner[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
         raise FormatError(f"{file}, line 1: not a Matrix Market file of coordinates.")
     if banner[3] not in ("integer", "real", "pattern") or banner[4] != "general":
         raise FormatError(f"{file}, line 1: {' '.join(banner[3:5])!r} matrices are not read.")
