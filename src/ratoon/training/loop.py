@@ -44,13 +44,15 @@ class TrainingData:
     """Samples with targets (samples, outputs), and optionally weights and an offset.
 
     The offset, of the shape of the targets, is added to the network's outputs: the network then
-    learns what the offset leaves unexplained.
+    learns what the offset leaves unexplained.  Where ``rows`` is given, only those samples are
+    trained on, and none of them had to be copied for that.
     """
 
     samples: _native.Samples
     targets: Array
     weights: Array | None = None
     offset: Array | None = None
+    rows: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class TrainingData:
         *,
         weights: Array | None = None,
         offset: Array | None = None,
+        rows: NDArray[np.int64] | None = None,
     ) -> TrainingData:
         """Wrap arrays for a network of this number type; samples are not copied."""
         if targets.ndim != 2 or x.shape[0] != targets.shape[0]:
@@ -74,12 +77,13 @@ class TrainingData:
             typed(targets),
             None if weights is None else typed(weights),
             None if offset is None else typed(offset),
+            None if rows is None else np.ascontiguousarray(rows, dtype=np.int64),
         )
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
-        return self.samples.n_rows
+        """How many samples there are to train on."""
+        return self.samples.n_rows if self.rows is None else self.rows.size
 
 
 class Training:
@@ -201,10 +205,10 @@ class Training:
     # ------------------------------------------------------------------------------- one epoch
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
-        n_samples = self.data.n_samples
-        if not self.plan.shuffle:
-            return np.arange(n_samples, dtype=np.int64)
-        return derive_generator(self.plan.seed, "shuffle", epoch).permutation(n_samples)
+        order = np.arange(self.data.n_samples, dtype=np.int64)
+        if self.plan.shuffle:
+            order = derive_generator(self.plan.seed, "shuffle", epoch).permutation(order)
+        return order if self.data.rows is None else self.data.rows[order]
 
     def _train(
         self,
