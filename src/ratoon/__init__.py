@@ -6,6 +6,32 @@ carries the values along.  Time and memory grow with the number of connections, 
 product of the layers' widths.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
+    from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["SparseMLPClassifier", "SparseMLPRegressor", "__version__"]
+
+_LAZY = {
+    "SparseMLPClassifier": "ratoon.estimators",
+    "SparseMLPRegressor": "ratoon.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs scikit-learn only when it is asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,292 @@
+"""SparseMLPClassifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.estimators.base import BaseSparseMLP
+from ratoon.estimators.inputs import refuse_misleading
+from ratoon.estimators.presets import Settings
+from ratoon.estimators.targets import (
+    class_probabilities,
+    class_weights,
+    codes_of,
+    encode_labels,
+    label_probabilities,
+    log_class_probabilities,
+    smoothed,
+)
+from ratoon.training import TrainingData
+
+Array = NDArray[Any]
+
+CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
+
+
+class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
+    """Classify with a sparse network that rewires while it learns."""
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = "auto",
+        *,
+        epsilon: float | None = None,
+        density: float | None = None,
+        zeta: float = 0.3,
+        evolution: Any = "auto",
+        activation: str = "relu",
+        slope: float | None = None,
+        dropout: float = 0.0,
+        loss: str = "auto",
+        solver: Any = "auto",
+        learning_rate_init: float | None = None,
+        learning_rate: Any = "auto",
+        warm_up: float = 0.0,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = False,
+        weight_decay: float | None = None,
+        decay: str = "auto",
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        adam_eps: float = 1e-8,
+        batch_size: Any = "auto",
+        max_iter: int | None = None,
+        shuffle: bool = True,
+        init: str = "auto",
+        output_init: str | None = None,
+        start: str = "auto",
+        topology: Any = None,
+        scale: str | None = "standard",
+        clip: float | None = None,
+        label_smoothing: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        restore_best: bool = True,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        preset: str | None = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        dtype: str = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.epsilon = epsilon
+        self.density = density
+        self.zeta = zeta
+        self.evolution = evolution
+        self.activation = activation
+        self.slope = slope
+        self.dropout = dropout
+        self.loss = loss
+        self.solver = solver
+        self.learning_rate_init = learning_rate_init
+        self.learning_rate = learning_rate
+        self.warm_up = warm_up
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.weight_decay = weight_decay
+        self.decay = decay
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.adam_eps = adam_eps
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.init = init
+        self.output_init = output_init
+        self.start = start
+        self.topology = topology
+        self.scale = scale
+        self.clip = clip
+        self.label_smoothing = label_smoothing
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.restore_best = restore_best
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.preset = preset
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.dtype = dtype
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """Return a classifier with the settings of the SET papers, but for what is given here."""
+        return cls(**{"preset": "paper", **overrides})
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+    ) -> Self:
+        """Train for exactly one epoch more.
+
+        Calling it ``max_iter`` times with the same data is the same, bit for bit, as `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight, eval_set
+            As in `fit`.
+        classes : array-like, optional
+            All classes there will be; needed at the first call unless ``y`` has all of them.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes, sample_weight, eval_set)
+
+    # ------------------------------------------------------------------------------- targets
+
+    def _check_target(self, y: Any) -> Array:
+        refuse_misleading(y, "y")
+        if scipy.sparse.issparse(y):
+            y = y.toarray()  # labels of samples: no wider than the network's output
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind == "multiclass-multioutput":
+            raise InvalidInputError(
+                "y has several columns with more than two values in them.\n"
+                "  Several labels per sample are given as columns of 0 and 1; for several questions"
+                " with many answers each, wrap the classifier in MultiOutputClassifier."
+            )
+        if kind == "multilabel-indicator":
+            return np.asarray(y)
+        return np.asarray(column_or_1d(y, warn=True))
+
+    def _learn_targets(self, y: Array, classes: Any, weights: Array | None) -> None:
+        self._multilabel = y.ndim == 2
+        if self._multilabel:
+            self.classes_ = np.arange(y.shape[1])
+            return
+        self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+        codes = codes_of(y, self.classes_, where="y")
+        seen = self.classes_ if weights is None else np.unique(codes[weights > 0])
+        if seen.size < 2:
+            raise InvalidInputError(
+                f"y has one class only, {self.classes_[:1].tolist()!r}: there is nothing to tell"
+                f" apart.\n  Samples of weight 0 do not count."
+            )
+
+    def _compare_targets(self, y: Array, classes: Any) -> None:
+        if self._multilabel != (y.ndim == 2) or (y.ndim == 2 and y.shape[1] != self.classes_.size):
+            raise InvalidInputError(
+                f"y has shape {y.shape}; at the first call there were {self.classes_.size}"
+                f" {'labels per sample' if self._multilabel else 'classes'}."
+            )
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise InvalidInputError(
+                f"`classes={np.unique(classes).tolist()}` is not the same as on last call to"
+                f" partial_fit, was: {self.classes_.tolist()}."
+            )
+
+    def _n_outputs(self) -> int:
+        return int(self.classes_.size)
+
+    def _loss(self) -> str:
+        if self.loss == "auto":
+            return "sigmoid_cross_entropy" if self._multilabel else "softmax_cross_entropy"
+        if self.loss not in CLASSIFIER_LOSSES:
+            raise InvalidParameterError(
+                f'{type(self).__name__}: `loss` must be "auto" or one of {CLASSIFIER_LOSSES}, got'
+                f" {self.loss!r}."
+            )
+        if self._multilabel and self.loss == "softmax_cross_entropy":
+            raise InvalidParameterError(
+                "softmax makes labels exclude each other, and y has several per sample.\n"
+                '  Set `loss="sigmoid_cross_entropy"`, or leave it at "auto".'
+            )
+        return self.loss
+
+    def _encode(self, y: Array, settings: Settings, where: str) -> Array:
+        how: Any = {"loss": self._loss(), "smoothing": settings.label_smoothing}
+        if self._multilabel:
+            return smoothed(np.asarray(y, dtype=np.float64), 2, **how)
+        return encode_labels(codes_of(y, self.classes_, where=where), self.classes_.size, **how)
+
+    def _weigh(self, y: Array, weights: Array | None) -> Array | None:
+        if self._multilabel:
+            if self.class_weight is not None:
+                raise InvalidParameterError(
+                    "`class_weight` is for classes that exclude each other; y has several labels"
+                    " per sample. Use `sample_weight`."
+                )
+            return weights
+        codes = codes_of(y, self.classes_, where="y")
+        return class_weights(self.class_weight, self.classes_, codes, weights)
+
+    def _held_out(self, y: Array, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        if self._multilabel:
+            return generator.permutation(y.shape[0])[:n]
+        codes = codes_of(y, self.classes_, where="y")
+        # In equal shares of every class: shuffle, then take the first of each class in turn.
+        mixed = generator.permutation(y.shape[0])
+        order = mixed[np.argsort(codes[mixed], kind="stable")]
+        counts = np.bincount(codes, minlength=self.classes_.size)
+        place = np.concatenate([(np.arange(c) + 0.5) / c for c in counts if c])
+        # A class of one sample is for training.
+        place[np.repeat(counts[counts > 0], counts[counts > 0]) == 1] = np.inf
+        return order[np.argsort(place, kind="stable")[:n]]
+
+    def _score(self, outputs: Array, data: TrainingData) -> float:
+        if self._multilabel:
+            edge = 0.0 if self._loss() == "squared_error" else 0.5
+            right = ((outputs > 0) == (data.targets > edge)).all(axis=1)
+        else:
+            right = outputs.argmax(axis=1) == data.targets.argmax(axis=1)
+        return float(np.average(right, weights=data.weights))
+
+    # ---------------------------------------------------------------------------- prediction
+
+    def decision_function(self, X: Any) -> Array:
+        """Return raw outputs, (samples, classes); for two classes their difference, (samples,)."""
+        outputs = self._outputs(X)
+        if not self._multilabel and self.classes_.size == 2:
+            return np.asarray(outputs[:, 1] - outputs[:, 0])
+        return outputs
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of every sample; for several labels per sample, columns of 0 and 1."""
+        outputs = self._outputs(X)
+        if self._multilabel:
+            return (outputs > 0).astype(np.intp)
+        return np.asarray(self.classes_[outputs.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of every class, (samples, classes)."""
+        outputs = self._outputs(X)
+        if self._multilabel:
+            return label_probabilities(self._loss(), outputs)
+        return class_probabilities(self._loss(), outputs)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return logarithms of the probabilities."""
+        outputs = self._outputs(X)
+        if self._multilabel:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(label_probabilities(self._loss(), outputs)))
+        return log_class_probabilities(self._loss(), outputs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,147 @@
+"""From settings and data to a network in training: the steps between `fit` and the epoch loop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.estimators.presets import Settings, Shape
+from ratoon.history import History
+from ratoon.kernels import Scaling
+from ratoon.network import SparseMLP
+from ratoon.prepare import ConstantFeatureWarning, feature_statistics
+from ratoon.rng import derive_seed
+from ratoon.topology import Topology
+from ratoon.training import EarlyStopping
+
+Array = NDArray[Any]
+
+
+@dataclass
+class Progress:
+    """Where training stands: all that is needed to go on exactly, beside parameters and data.
+
+    A *cycle* is one training of ``max_iter`` epochs.  Going on after its end begins another: the
+    learning-rate schedule starts again, with new random numbers and a clean optimizer state.
+    """
+
+    seed: int
+    shape: Shape
+    latest: SparseMLP
+    cycle: int = 0
+    epochs_done: int = 0
+    stopping: EarlyStopping | None = None
+    history: History = field(default_factory=History)
+
+    @property
+    def cycle_seed(self) -> int:
+        """Root of this cycle's random numbers."""
+        return derive_seed(self.seed, "cycle", self.cycle) if self.cycle else self.seed
+
+    @property
+    def best(self) -> SparseMLP:
+        """The network to predict with: the best one where early stopping keeps it."""
+        if self.stopping is not None and self.stopping.best_network is not None:
+            return self.stopping.best_network
+        return self.latest
+
+    def begin_cycle(self, n_states: int) -> None:
+        """Start another training from the network that is best so far."""
+        self.latest = self.best.copy() if self.best is not self.latest else self.latest
+        for layer in self.latest.layers:
+            layer.clear_state(n_states)
+        self.cycle += 1
+        self.epochs_done = 0
+        self.stopping = None
+
+
+def learn_scaling(
+    x: Any, weights: Array | None, *, scale: str | None, clip: float, dtype: str
+) -> Scaling:
+    """Learn from the training rows how samples are to be read; constant features become 0."""
+    found = feature_statistics(x, weights)
+    if dtype == "float32" and found.largest > np.finfo(np.float32).max:
+        raise InvalidInputError(
+            f"X holds values up to {found.largest:.3g}, too large for float32.\n"
+            f'  Scale them down, or set `dtype="float64"`.'
+        )
+    if scale is None:
+        return Scaling(None, None, clip)
+    if n_constant := int(found.constant.sum()):
+        warnings.warn(
+            f"{n_constant} of {found.constant.size} features have the same value in all training"
+            f" samples and are ignored.",
+            ConstantFeatureWarning,
+            stacklevel=5,
+        )
+    # Centring would turn every zero of a sparse matrix into something else.
+    shift = None if scipy.sparse.issparse(x) else found.mean
+    return Scaling(shift, found.factors(), clip)
+
+
+def start_network(
+    settings: Settings,
+    shape: Shape,
+    *,
+    scaling: Scaling,
+    topology: Sequence[Any] | None,
+    seed: int,
+    n_threads: int,
+) -> SparseMLP:
+    """Draw the network a training starts from."""
+    widths = settings.widths(shape)
+    return SparseMLP.start(
+        widths,
+        seed=seed,
+        epsilon=settings.epsilon,
+        density=settings.density,
+        start=settings.start,
+        init=settings.init,
+        output_init=settings.output_init,
+        activation=settings.activation,
+        slope=settings.slope,
+        dropout=settings.dropout,
+        topologies=None if topology is None else checked_topologies(topology, widths),
+        scaling=scaling,
+        dtype=settings.dtype,
+        n_threads=n_threads,
+    )
+
+
+def checked_topologies(given: Sequence[Any], widths: Sequence[int]) -> list[Topology | None]:
+    """Return one topology or None per layer; layers that were not given are None.
+
+    Examples
+    --------
+    >>> pathways = scipy.sparse.eye_array(4, 3)
+    >>> checked_topologies([pathways], (4, 3, 2))
+    [Topology(4 -> 3, 3 connections, density 0.25), None]
+    """
+    shapes = list(zip(widths[:-1], widths[1:], strict=True))
+    if len(given) > len(shapes):
+        raise InvalidParameterError(
+            f"`topology` names {len(given)} layers, the network has {len(shapes)}."
+        )
+    found: list[Topology | None] = []
+    for index, layer in enumerate(given):
+        if scipy.sparse.issparse(layer):
+            layer = Topology.from_scipy(layer)[0]
+        if layer is not None and not isinstance(layer, Topology):
+            raise InvalidParameterError(
+                f"`topology[{index}]` must be a Topology, a SciPy matrix (inputs x outputs) or"
+                f" None, got {type(layer).__name__}."
+            )
+        if layer is not None and layer.shape != shapes[index]:
+            raise InvalidParameterError(
+                f"`topology[{index}]` is {layer.shape[0]} -> {layer.shape[1]}, but layer {index} of"
+                f" this network is {shapes[index][0]} -> {shapes[index][1]}."
+            )
+        found.append(layer)
+    return found + [None] * (len(shapes) - len(given))

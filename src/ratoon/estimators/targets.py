@@ -1,0 +1,137 @@
+"""Targets: from labels and numbers to what a network is trained towards, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, softmax
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+Array = NDArray[Any]
+
+
+def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothing: float) -> Array:
+    """Return one row per sample: 1 for its class and 0 elsewhere; +1 and -1 for a squared loss.
+
+    Examples
+    --------
+    >>> encode_labels(np.array([0, 2]), 3, loss="softmax_cross_entropy", smoothing=0.0)
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    targets = np.zeros((codes.size, n_classes))
+    targets[np.arange(codes.size), codes] = 1.0
+    return smoothed(targets, n_classes, loss=loss, smoothing=smoothing)
+
+
+def smoothed(targets: Array, n_choices: int, *, loss: str, smoothing: float) -> Array:
+    """Draw zeros and ones towards equal shares of ``n_choices``, and to -1 and +1 if squared."""
+    soft = targets * (1.0 - smoothing) + smoothing / n_choices
+    return 2.0 * soft - 1.0 if loss == "squared_error" else soft
+
+
+def class_probabilities(loss: str, outputs: Array) -> Array:
+    """Return probabilities of classes that exclude each other; rows sum to 1.
+
+    A squared loss learns ``2 p - 1``, so its outputs are read that way, and cut off at 0 and 1.
+
+    Examples
+    --------
+    >>> class_probabilities("squared_error", np.array([[0.5, -0.5], [2.0, -3.0]]))
+    array([[0.75, 0.25],
+           [1.  , 0.  ]])
+    """
+    z = np.asarray(outputs, dtype=np.float64)
+    if loss == "softmax_cross_entropy":
+        return np.asarray(softmax(z, axis=1))
+    if loss == "sigmoid_cross_entropy":
+        shares = expit(z)
+    else:
+        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0)
+    totals = shares.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / z.shape[1])
+
+
+def log_class_probabilities(loss: str, outputs: Array) -> Array:
+    """Return logarithms of `class_probabilities`, exact also where those are nearly 0."""
+    if loss == "softmax_cross_entropy":
+        return np.asarray(log_softmax(np.asarray(outputs, dtype=np.float64), axis=1))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(class_probabilities(loss, outputs)))
+
+
+def label_probabilities(loss: str, outputs: Array) -> Array:
+    """Return the probability of every label, each on its own."""
+    z = np.asarray(outputs, dtype=np.float64)
+    if loss == "squared_error":
+        return np.clip(0.5 * (1.0 + z), 0.0, 1.0)
+    return np.asarray(expit(z))
+
+
+def balanced_weights(codes: NDArray[np.intp], n_classes: int, weights: Array | None) -> Array:
+    """Return per class what makes all classes weigh the same.
+
+    Examples
+    --------
+    >>> balanced_weights(np.array([0, 0, 0, 1]), 2, None)
+    array([0.66666667, 2.        ])
+    """
+    counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
+    present = counts > 0
+    shares = np.zeros(n_classes)
+    shares[present] = counts.sum() / (present.sum() * counts[present])
+    return shares
+
+
+def class_weights(
+    class_weight: Any, classes: Array, codes: NDArray[np.intp], weights: Array | None
+) -> Array | None:
+    """Return the weight of every sample, its class considered; None where all count the same."""
+    if class_weight is None:
+        return weights
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        per_class = balanced_weights(codes, classes.size, weights)
+    elif isinstance(class_weight, dict):
+        known = classes.tolist()
+        if unknown := [label for label in class_weight if label not in known]:
+            raise InvalidParameterError(
+                f"`class_weight` names classes that y does not have: {unknown}.\n"
+                f"  The classes are {known[:20]}."
+            )
+        per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        if not (np.isfinite(per_class).all() and (per_class >= 0).all()):
+            raise InvalidParameterError(
+                f"`class_weight` must hold finite numbers, none negative, got {class_weight!r}."
+            )
+    else:
+        raise InvalidParameterError(
+            f'`class_weight` must be None, "balanced" or a dictionary from classes to weights, got'
+            f" {class_weight!r}."
+        )
+    of_samples = per_class[codes]
+    return of_samples if weights is None else of_samples * weights
+
+
+def codes_of(y: Array, classes: Array, *, where: str) -> NDArray[np.intp]:
+    """Return the place of every label among the sorted classes.
+
+    Examples
+    --------
+    >>> codes_of(np.array(["b", "x"]), np.array(["a", "b"]), where="y")
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.InvalidInputError: y has labels that are not among the classes: ['x'].
+      The classes are ['a', 'b'].
+    """
+    codes = np.searchsorted(classes, y)
+    codes[codes == classes.size] = 0
+    if (wrong := classes[codes] != y).any():
+        raise InvalidInputError(
+            f"{where} has labels that are not among the classes:"
+            f" {np.unique(y[wrong]).tolist()[:5]}.\n"
+            f"  The classes are {classes.tolist()[:20]}."
+        )
+    return codes
