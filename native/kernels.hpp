@@ -66,7 +66,7 @@ struct Kernels {
     // tile exceed the second-level cache, so that prefetching pays.
     void (*forward)(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
                     bool far);
-    // The same for a layer of few outputs: y holds narrow_copies(lanes) copies of the n_out rows,
+    // The same for a layer of few outputs: y holds kNarrowCopies copies of the n_out rows,
     // used in turn so that additions to one row do not wait for each other.
     void (*forward_narrow)(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                            Index n_out, Index lanes);
@@ -94,8 +94,9 @@ struct Kernels {
     void (*normal)(std::uint64_t seed, T sigma, T* out, Index first, Index n);
 };
 
-// Copies of the output rows that forward_narrow works with.
-constexpr Index narrow_copies(Index lanes) { return lanes <= 8 ? 8 : lanes <= 16 ? 4 : 1; }
+// Copies of the output rows that forward_narrow works with: as many for any number of lanes, or
+// else a prediction would depend on what else is in its batch.
+constexpr Index kNarrowCopies = 8;
 
 // A layer of at most this many outputs is *narrow*.
 constexpr Index kNarrow = 32;

@@ -29,7 +29,7 @@ void narrow_forward(const Topology& topology, const T* weights, const T* bias, c
     const Grid& grid = topology.grid();
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
-    const Index copies = narrow_copies(lanes), size = grid.n_out * lanes;
+    const Index copies = kNarrowCopies, size = grid.n_out * lanes;
     const Index parts = grid.tiles_in() * copies;
     if (scratch.size() < parts * size) scratch = Buffer<T>(parts * size);
     run_tasks(grid.tiles_in(), work_of(topology, lanes), n_threads, [&](Index strip) {

@@ -71,11 +71,11 @@ void forward(const Packed* packed, const T* weights, Index n, const T* x, T* y, 
 
 template <typename T, int V>
 RATOON_INLINE void narrow_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
-                                  Index n_out, Index copies, Index lanes) {
+                                  Index n_out, Index lanes) {
     for (Index k = 0; k < n; ++k) {
         const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
         const T* from = x + input * lanes;
-        T* to = y + ((input & (copies - 1)) * n_out + output) * lanes;
+        T* to = y + ((input & (kNarrowCopies - 1)) * n_out + output) * lanes;
         const Vec<T> weight = broadcast(weights[k]);
         for (int v = 0; v < V; ++v) {
             store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
@@ -86,17 +86,16 @@ RATOON_INLINE void narrow_columns(const Packed* packed, const T* weights, Index 
 template <typename T>
 void forward_narrow(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index n_out,
                     Index lanes) {
-    const Index copies = narrow_copies(lanes);
     if (lanes == 1) {
         for (Index k = 0; k < n; ++k) {
             const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
-            y[(input & (copies - 1)) * n_out + output] += weights[k] * x[input];
+            y[(input & (kNarrowCopies - 1)) * n_out + output] += weights[k] * x[input];
         }
         return;
     }
-    if (lanes == 8) return narrow_columns<T, 1>(packed, weights, n, x, y, n_out, 8, 8);
-    if (lanes == 16) return narrow_columns<T, 2>(packed, weights, n, x, y, n_out, 4, 16);
+    if (lanes == 8) return narrow_columns<T, 1>(packed, weights, n, x, y, n_out, 8);
+    if (lanes == 16) return narrow_columns<T, 2>(packed, weights, n, x, y, n_out, 16);
     for (Index column = 0; column < lanes; column += 8) {
-        narrow_columns<T, 1>(packed, weights, n, x + column, y + column, n_out, 1, lanes);
+        narrow_columns<T, 1>(packed, weights, n, x + column, y + column, n_out, lanes);
     }
 }
