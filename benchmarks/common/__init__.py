@@ -1,0 +1,1 @@
+"""What all benchmarks share: machine facts, models, timers, fresh processes, tables."""
