@@ -1,22 +1,34 @@
 """Data in: files, public sets and generated data become a `Dataset`."""
 
 from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.download import DownloadError
+from ratoon.datasets.fetch import data_folder, fetch, load
 from ratoon.datasets.generate import make_microarray
 from ratoon.datasets.interactions import make_interactions
 from ratoon.datasets.isolation import Isolation
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import treat_missing
+from ratoon.datasets.optional import MissingPackageError
 from ratoon.datasets.read import read
+from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.show import Examination, examine
 from ratoon.datasets.suspicion import Finding
 
 __all__ = [
     "Dataset",
+    "DownloadError",
     "Examination",
     "Finding",
     "Isolation",
+    "KnownDataset",
     "Limits",
+    "MissingPackageError",
+    "data_folder",
     "examine",
+    "fetch",
+    "find_dataset",
+    "list_datasets",
+    "load",
     "make_interactions",
     "make_microarray",
     "read",
