@@ -1,0 +1,15 @@
+"""Files: models and checkpoints that survive kills and power cuts, and that are safe to open.
+
+A file is a plain safetensors container; `docs/file-format.md` specifies it.
+"""
+
+from __future__ import annotations
+
+from ratoon.storage.document import Document as Document
+from ratoon.storage.problems import CheckpointWarning as CheckpointWarning
+from ratoon.storage.problems import LockedError as LockedError
+from ratoon.storage.problems import ResumeError as ResumeError
+from ratoon.storage.problems import SaveError as SaveError
+from ratoon.storage.reading import read_document as read_document
+from ratoon.storage.reading import verify_file as verify_file
+from ratoon.storage.writing import write_document as write_document

@@ -1,0 +1,237 @@
+"""Networks in a file: what the configuration says of them, and which tensors they are made of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon.errors import InvalidInputError
+from ratoon.initialise import INITS
+from ratoon.kernels import ACTIVATIONS, Scaling
+from ratoon.layers import SparseLayer
+from ratoon.network import SparseMLP
+from ratoon.storage.fields import Fields
+from ratoon.storage.header import Tensor
+from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_TILE, MAX_WIDTH
+from ratoon.storage.rules import Violation, require
+from ratoon.storage.values import check_values
+from ratoon.topology import Topology
+
+Array = NDArray[Any]
+
+NUMBER_CODES = {"float32": "F32", "float64": "F64"}
+
+
+@dataclass(frozen=True)
+class LayerOutline:
+    """All of a layer but its arrays."""
+
+    n_in: int
+    n_out: int
+    tile_in: int
+    tile_out: int
+    grouped: bool
+    n_connections: int
+    n_states: int
+    activation: str
+    slope: float
+    dropout: float
+    init: str
+
+    @classmethod
+    def of(cls, layer: SparseLayer) -> LayerOutline:
+        """Return the outline of a layer."""
+        topology = layer.topology
+        return cls(
+            *topology.shape,
+            *topology.tile,
+            topology.grouped,
+            topology.n_connections,
+            len(layer.state),
+            layer.activation,
+            float(layer.slope),
+            float(layer.dropout),
+            layer.init,
+        )
+
+    @classmethod
+    def parse(cls, value: Any, where: str, dtype: np.dtype[Any]) -> LayerOutline:
+        """Read an outline from the configuration: rules 5 and 9."""
+        fields = Fields(value, where, cls.__dataclass_fields__)
+        n_in, n_out = fields.integer("n_in", 1, MAX_WIDTH), fields.integer("n_out", 1, MAX_WIDTH)
+        outline = cls(
+            n_in,
+            n_out,
+            fields.integer("tile_in", 1, MAX_TILE),
+            fields.integer("tile_out", 1, MAX_TILE),
+            fields.flag("grouped"),
+            fields.integer("n_connections", 0, n_in * n_out),
+            fields.integer("n_states", 0, MAX_STATES),
+            fields.choice("activation", ACTIVATIONS),
+            fields.number("slope"),
+            fields.number("dropout", 0.0, 1.0),
+            fields.choice("init", INITS),
+        )
+        require(outline.tile_in % 16 == 0, 5, f"config: {where}.tile_in must be a multiple of 16")
+        # A rate that becomes 1 when rounded to the network's numbers would drop everything.
+        rounded = float(dtype.type(outline.dropout))
+        require(rounded < 1.0, 5, f"config: {where}.dropout must be below 1")
+        return outline
+
+    @property
+    def n_tiles(self) -> int:
+        """Number of tiles the layer is cut into."""
+        return -(-self.n_in // self.tile_in) * -(-self.n_out // self.tile_out)
+
+    def tensors(self, prefix: str, code: str) -> dict[str, Tensor]:
+        """Return the tensors a layer must have."""
+        values, outputs = (self.n_connections,), (self.n_out,)
+        found = {
+            f"{prefix}.starts": Tensor("I64", (self.n_tiles + 1,)),
+            f"{prefix}.packed": Tensor("U32", values),
+            f"{prefix}.weights": Tensor(code, values),
+            f"{prefix}.bias": Tensor(code, outputs),
+        }
+        for k in range(self.n_states):
+            found[f"{prefix}.state.{k}"] = Tensor(code, values)
+            found[f"{prefix}.bias_state.{k}"] = Tensor(code, outputs)
+        return found
+
+    def build(self, prefix: str, arrays: dict[str, Array]) -> SparseLayer:
+        """Take the layer's arrays out of ``arrays`` and make it: rules 10 to 13."""
+        starts = arrays.pop(f"{prefix}.starts")
+        require(starts[0] == 0, 10, f"{prefix}: the first tile does not start at 0")
+        require(starts[-1] == self.n_connections, 10, f"{prefix}: the tiles end elsewhere")
+        require(bool((starts[1:] >= starts[:-1]).all()), 10, f"{prefix}: tile starts decrease")
+        taken = {name: arrays.pop(name) for name in layer_arrays(prefix, self.n_states)}
+        for name, array in taken.items():
+            check_layer_values(name, array)
+        shape, tile = (self.n_in, self.n_out), (self.tile_in, self.tile_out)
+        try:
+            topology = Topology.checked(
+                shape, tile, self.grouped, starts, arrays.pop(f"{prefix}.packed")
+            )
+        except InvalidInputError as error:
+            raise Violation(11, f"{prefix}: {error}") from None
+        values = list(taken.values())
+        return SparseLayer(
+            topology,
+            values[0],
+            values[1],
+            self.activation,
+            self.slope,
+            self.dropout,
+            self.init,
+            values[2::2],
+            values[3::2],
+        )
+
+
+@dataclass(frozen=True)
+class NetworkOutline:
+    """All of a network but its arrays."""
+
+    dtype: str
+    clip: float
+    has_shift: bool
+    has_scale: bool
+    layers: tuple[LayerOutline, ...]
+
+    @classmethod
+    def of(cls, network: SparseMLP) -> NetworkOutline:
+        """Return the outline of a network."""
+        scaling = network.scaling
+        return cls(
+            network.dtype.name,
+            float(scaling.clip),
+            scaling.shift is not None,
+            scaling.scale is not None,
+            tuple(LayerOutline.of(layer) for layer in network.layers),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outline as the configuration holds it."""
+        return {**asdict(self), "layers": [asdict(layer) for layer in self.layers]}
+
+    @classmethod
+    def parse(cls, value: Any, where: str) -> NetworkOutline:
+        """Read an outline from the configuration: rules 5 and 9."""
+        fields = Fields(value, where, cls.__dataclass_fields__)
+        dtype = fields.choice("dtype", NUMBER_CODES)
+        layers = tuple(
+            LayerOutline.parse(layer, f"{where}.layers[{index}]", np.dtype(dtype))
+            for index, layer in enumerate(fields.listing("layers", 1, MAX_LAYERS))
+        )
+        for before, after in pairwise(layers):
+            require(
+                before.n_out == after.n_in,
+                5,
+                f"config: {where}: a layer of {before.n_out} outputs before one of {after.n_in}"
+                " inputs",
+            )
+        return cls(
+            dtype,
+            fields.number("clip", 0.0),
+            fields.flag("has_shift"),
+            fields.flag("has_scale"),
+            layers,
+        )
+
+    def tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Return the tensors a network must have."""
+        code = NUMBER_CODES[self.dtype]
+        found: dict[str, Tensor] = {}
+        for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
+            if there:
+                found[f"{prefix}.scaling.{name}"] = Tensor(code, (self.layers[0].n_in,))
+        for index, layer in enumerate(self.layers):
+            found.update(layer.tensors(f"{prefix}.layers.{index}", code))
+        return found
+
+    def build(self, prefix: str, arrays: dict[str, Array]) -> SparseMLP:
+        """Take the network's arrays out of ``arrays`` and make it."""
+        scaling: dict[str, Array | None] = {}
+        for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
+            scaling[name] = arrays.pop(f"{prefix}.scaling.{name}") if there else None
+            if there:
+                check_values(f"{prefix}.scaling.{name}", np.asarray(scaling[name]))
+        layers = [
+            layer.build(f"{prefix}.layers.{index}", arrays)
+            for index, layer in enumerate(self.layers)
+        ]
+        return SparseMLP(layers, Scaling(scaling["shift"], scaling["scale"], self.clip))
+
+
+def layer_arrays(prefix: str, n_states: int) -> list[str]:
+    """Return the names of a layer's values: weights, bias, then both states in turn."""
+    names = [f"{prefix}.weights", f"{prefix}.bias"]
+    for k in range(n_states):
+        names += [f"{prefix}.state.{k}", f"{prefix}.bias_state.{k}"]
+    return names
+
+
+def check_layer_values(name: str, array: Array) -> None:
+    """Raise unless all values are finite, and second moments not negative: rule 12."""
+    is_second_moment = name.endswith("state.1")
+    check_values(name, array, least=0.0 if is_second_moment else None)
+
+
+def network_arrays(network: SparseMLP, prefix: str) -> dict[str, Array]:
+    """Return a network's arrays by tensor name, as they lie in memory."""
+    found: dict[str, Array] = {}
+    for name, array in (("shift", network.scaling.shift), ("scale", network.scaling.scale)):
+        if array is not None:
+            found[f"{prefix}.scaling.{name}"] = array
+    for index, layer in enumerate(network.layers):
+        place = f"{prefix}.layers.{index}"
+        found[f"{place}.starts"] = layer.topology.starts
+        found[f"{place}.packed"] = layer.topology.packed
+        values = [layer.weights, layer.bias]
+        for state, bias_state in zip(layer.state, layer.bias_state, strict=True):
+            values += [state, bias_state]
+        found.update(zip(layer_arrays(place, len(layer.state)), values, strict=True))
+    return found

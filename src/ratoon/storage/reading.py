@@ -1,0 +1,194 @@
+"""Read documents: one pass over the file, straight into the arrays, everything checked.
+
+The order is that of `docs/file-format.md`.  All that the header alone can tell is checked before
+any array is allocated; the digest once all bytes are in memory that belongs to us; values and
+indices after that; and objects are made last.  The bytes that were checked are the bytes used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon.errors import FormatError
+from ratoon.storage.document import Document, Outline
+from ratoon.storage.header import (
+    LENGTH_BYTES,
+    Header,
+    check_length,
+    check_tensors,
+    parse_header,
+)
+from ratoon.storage.limits import CHUNK_BYTES, MAX_FILE_BYTES
+from ratoon.storage.metadata import check_metadata, digest_place
+from ratoon.storage.paths import PathLike, shown
+from ratoon.storage.rules import Violation, require
+
+Array = NDArray[Any]
+
+
+class Source(Protocol):
+    """Something to read bytes from."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer as far as possible and return how many bytes there were."""
+        ...
+
+
+def read_document(
+    path: PathLike, *, kind: str | None = None, max_bytes: int = MAX_FILE_BYTES
+) -> Document:
+    """Load a document, after checking all of it.
+
+    Loading executes nothing that the file says, follows no path in it, and hands no index to
+    native code that was not looked at.
+
+    Parameters
+    ----------
+    path : path
+        A file written by `write_document`, or by anyone who follows `docs/file-format.md`.
+    kind : {"model", "checkpoint"}, optional
+        Refuse files of the other kind.
+    max_bytes : int, default=64 GiB
+        Refuse files that are larger.
+
+    Raises
+    ------
+    FormatError
+        If the file breaks a rule; the message names the file and the rule.
+    OSError
+        If it cannot be opened or read.
+    """
+    with _open(path, max_bytes) as (file, size):
+        try:
+            return read_source(file, size, kind=kind)
+        except Violation as violation:
+            raise FormatError(f"{shown(path)}: {violation}") from None
+
+
+def verify_file(path: PathLike) -> None:
+    """Check header and digest of a file in constant memory.
+
+    Raises
+    ------
+    FormatError
+        If they do not hold.
+    """
+    with _open(path, MAX_FILE_BYTES) as (file, size):
+        try:
+            _Reader(file, size).skip_payload()
+        except Violation as violation:
+            raise FormatError(f"{shown(path)}: {violation}") from None
+
+
+def read_source(source: Source, size: int, *, kind: str | None = None) -> Document:
+    """Read a document of ``size`` bytes; raises `Violation`."""
+    reader = _Reader(source, size)
+    found = reader.header.metadata["kind"]
+    require(kind in (None, found), 4, f"this is a {found}, not a {kind}")
+    return reader.outline.build(found, reader.read_payload())
+
+
+class _Reader:
+    """Reads a file from front to back and keeps the hash of what it has read."""
+
+    def __init__(self, source: Source, size: int) -> None:
+        self._source = source
+        length_bytes = bytearray(LENGTH_BYTES)
+        self._fill(memoryview(length_bytes))
+        length = check_length(bytes(length_bytes), size)
+        raw = bytearray(length)
+        self._fill(memoryview(raw))
+        self.header: Header = parse_header(bytes(raw))
+        check_metadata(self.header.metadata)
+        self._digest = self.header.metadata["digest"]
+        place = digest_place(bytes(raw), self._digest)
+        self.outline = Outline.parse(self.header.metadata["config"], size)
+        self._payload = size - LENGTH_BYTES - length
+        expected = self.outline.tensors(self.header.tensors)
+        self._order = check_tensors(self.header, expected, self._payload)
+        raw[place : place + 64] = b"0" * 64
+        self._seen = hashlib.sha256(length_bytes)
+        self._seen.update(raw)
+
+    def read_payload(self) -> dict[str, Array]:
+        """Read every tensor into an array of its own."""
+        arrays: dict[str, Array] = {}
+        for name in self._order:
+            tensor = self.header.tensors[name]
+            stored = np.empty(tensor.shape, dtype=tensor.dtype)
+            if stored.size:
+                self._take(stored.reshape(-1).view(np.uint8).data)
+            # Free where the machine's byte order is the file's.
+            arrays[name] = stored.astype(stored.dtype.newbyteorder("="), copy=False)
+        self._finish()
+        return arrays
+
+    def skip_payload(self) -> None:
+        """Read every byte and keep none."""
+        buffer = memoryview(bytearray(CHUNK_BYTES))
+        left = self._payload
+        while left:
+            part = buffer[: min(left, CHUNK_BYTES)]
+            self._take(part)
+            left -= part.nbytes
+        self._finish()
+
+    def _take(self, buffer: memoryview) -> None:
+        for first in range(0, buffer.nbytes, CHUNK_BYTES):
+            part = buffer[first : first + CHUNK_BYTES]
+            self._fill(part)
+            self._seen.update(part)
+
+    def _finish(self) -> None:
+        require(not self._source.readinto(memoryview(bytearray(1))), 8, "the file goes on")
+        right = self._digest == f"sha256:{self._seen.hexdigest()}"
+        require(right, 4, "the digest does not agree with the content; the file is damaged")
+
+    def _fill(self, buffer: memoryview) -> None:
+        while buffer.nbytes:
+            n_read = self._source.readinto(buffer)
+            require(bool(n_read), 8, "the file ends early")
+            buffer = buffer[n_read:]
+
+
+class _open:
+    """An open regular file and its size: rule 1.  Never waits, not even for a FIFO."""
+
+    def __init__(self, path: PathLike, max_bytes: int) -> None:
+        flags = os.O_RDONLY
+        for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+            flags |= getattr(os, name, 0)
+        self._file = io.FileIO(os.open(path, flags), "rb")
+        try:
+            status = os.fstat(self._file.fileno())
+            self._size = status.st_size
+            _check_file(path, status, max_bytes)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> tuple[io.FileIO, int]:
+        return self._file, self._size
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _check_file(path: PathLike, status: os.stat_result, max_bytes: int) -> None:
+    size = status.st_size
+    what = ""
+    if not stat.S_ISREG(status.st_mode):
+        what = "not a regular file"
+    elif size < 2 * LENGTH_BYTES:
+        what = f"{size} bytes are too few"
+    elif size > max_bytes:
+        what = f"{size} bytes are more than the limit of {max_bytes}"
+    if what:
+        raise FormatError(f"{shown(path)}: {Violation(1, what)}")
