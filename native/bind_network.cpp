@@ -1,4 +1,6 @@
 // Whole networks: training over minibatches and prediction, with the GIL released.
+#include <atomic>
+
 #include "bindings.hpp"
 #include "network.hpp"
 
@@ -61,6 +63,22 @@ HeldSamples csr_samples(const Vector<const Index>& row_starts,
     return held;
 }
 
+// Marks a network as at work.  Its working memory serves one call at a time: neither another thread
+// nor a progress function may start a second one.
+class AtWork {
+  public:
+    explicit AtWork(std::atomic<bool>& flag) : flag_(flag) {
+        if (flag_.exchange(true)) {
+            throw std::runtime_error("this network is at work already; use one for each thread");
+        }
+    }
+    ~AtWork() { flag_.store(false); }
+    AtWork(const AtWork&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+};
+
 template <typename T>
 struct HeldNetwork {
     std::vector<Layer<T>> layers;
@@ -68,6 +86,7 @@ struct HeldNetwork {
     Loss loss;
     int n_threads;
     std::optional<Network<T>> network;  // made at first use, when all layers are there
+    std::atomic<bool> at_work = false;
 
     Network<T>& ready() {
         require(!layers.empty(), "the network has no layers");
@@ -80,6 +99,7 @@ template <typename T>
 void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<T> weights, Vector<T> bias,
                OptionalVector<T> first, OptionalVector<T> second, OptionalVector<T> bias_first,
                OptionalVector<T> bias_second, int activation, T slope, T dropout) {
+    const AtWork at_work(self.at_work);
     const Grid& grid = topology->grid();
     require(self.layers.empty() || self.layers.back().topology->grid().n_out == grid.n_in,
             "a layer must have as many inputs as the one before has outputs");
@@ -127,6 +147,14 @@ void check_samples(const Network<T>& network, const HeldSamples& samples) {
             "sparse samples must have the number type of the network");
 }
 
+// The loss is told the output as the last layer leaves it, and sends its error back from there.
+template <typename T>
+void check_output(const Network<T>& network) {
+    const Layer<T>& last = network.layers().back();
+    require(last.activation == Activation::identity && last.dropout == 0,
+            "the last layer must be linear and without dropout to be trained");
+}
+
 // Runs pending signal handlers and the caller's progress function; remembers what they raised.
 class PythonWatch {
   public:
@@ -159,8 +187,10 @@ nb::tuple train(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> 
                 OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
                 Vector<const Index> order, Index batch, int rule, const std::vector<Step<T>>& steps,
                 std::uint64_t dropout_seed, Index first_step, nb::object progress) {
+    const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
     check_samples(network, samples);
+    check_output(network);
     const Index n = Index(order.size()), n_rows = samples.view.n_rows;
     require(batch >= 1, "a minibatch needs at least one sample");
     require(Index(targets.shape(0)) == n_rows && Index(targets.shape(1)) == network.n_out(),
@@ -195,6 +225,7 @@ nb::tuple train(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> 
 template <typename T>
 void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<const T> shift,
              OptionalVector<const T> scale, T clip, Index stop_after, Rows<T> out) {
+    const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
     check_samples(network, samples);
     require(stop_after < Index(network.layers().size()), "there is no such layer");
@@ -218,8 +249,10 @@ void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> tar
              OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
              Vector<const Index> order, const std::vector<Rows<T>>& inputs,
              const std::vector<Rows<T>>& deltas) {
+    const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
     check_samples(network, samples);
+    check_output(network);
     const Index n = Index(order.size());
     require(n >= 1, "at least one sample is needed");
     require(Index(targets.shape(0)) == samples.view.n_rows &&
