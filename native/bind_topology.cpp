@@ -32,8 +32,8 @@ auto read_only(std::span<const T> values, nb::handle owner) {
 
 template <typename T>
 nb::tuple bound_rewire(const TopologyPtr& topology, Vector<T> weights,
-                       const std::vector<Vector<T>>& carried, Index n_negative, Index n_positive,
-                       std::uint64_t seed, int n_threads) {
+                       const std::vector<Vector<T>>& carried, double zeta, double sigma,
+                       std::uint64_t weight_seed, std::uint64_t seed, int n_threads) {
     const Index n = topology->n_connections();
     require_size(weights, n, "weights");
     std::vector<T*> arrays;
@@ -44,15 +44,10 @@ nb::tuple bound_rewire(const TopologyPtr& topology, Vector<T> weights,
     Rewired rewired;
     {
         nb::gil_scoped_release release;
-        rewired = rewire_by_sign<T>(*topology, weights.data(), arrays, {n_negative, n_positive},
+        rewired = rewire_by_sign<T>(*topology, weights.data(), arrays, zeta, {sigma, weight_seed},
                                     seed, n_threads);
     }
-    return nb::make_tuple(rewired.topology, to_numpy(std::move(rewired.grown)));
-}
-
-template <typename T>
-Index bound_count_negative(Vector<const T> weights, int n_threads) {
-    return count_negative(weights.data(), Index(weights.size()), n_threads);
+    return nb::make_tuple(rewired.topology, rewired.n_grown);
 }
 
 }  // namespace
@@ -127,12 +122,13 @@ void bind_topology(nb::module_& m) {
             },
             "kept"_a.noconvert(), "count"_a, "seed"_a, "n_threads"_a);
 
-    m.def("rewire_by_sign", &bound_rewire<float>, "topology"_a, "weights"_a.noconvert(),
-          "carried"_a.noconvert(), "n_negative"_a, "n_positive"_a, "seed"_a, "n_threads"_a);
-    m.def("rewire_by_sign", &bound_rewire<double>, "topology"_a, "weights"_a.noconvert(),
-          "carried"_a.noconvert(), "n_negative"_a, "n_positive"_a, "seed"_a, "n_threads"_a);
-    m.def("count_negative", &bound_count_negative<float>, "weights"_a.noconvert(), "n_threads"_a);
-    m.def("count_negative", &bound_count_negative<double>, "weights"_a.noconvert(), "n_threads"_a);
+    const auto bind_for = [&](auto rewire) {
+        m.def("rewire_by_sign", rewire, "topology"_a, "weights"_a.noconvert(),
+              "carried"_a.noconvert(), "zeta"_a, "sigma"_a, "weight_seed"_a, "seed"_a,
+              "n_threads"_a);
+    };
+    bind_for(&bound_rewire<float>);
+    bind_for(&bound_rewire<double>);
 }
 
 }  // namespace ratoon

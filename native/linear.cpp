@@ -7,13 +7,15 @@
 namespace ratoon {
 namespace {
 
-constexpr Index kFarBytes = Index(512) << 10;  // rows of a tile beyond this leave the L2 cache
+// Rows of a tile beyond this many bytes are fetched ahead: they leave the second-level cache.  With
+// dx three rows are in use per connection, and fetching pays as soon as they leave the first.
+constexpr Index kFarBytes = Index(512) << 10, kFarBytesWithDx = Index(24) << 10;
 // Handing a task to another thread costs microseconds; below this much work, don't.
 constexpr Index kWorthThreads = 40000;
 
 template <typename T>
-bool is_far(const Tile& tile, Index lanes) {
-    return Index(tile.outputs) * lanes * Index(sizeof(T)) > kFarBytes;
+bool is_far(const Tile& tile, Index lanes, Index limit) {
+    return Index(tile.outputs) * lanes * Index(sizeof(T)) > limit;
 }
 
 // About the number of vector operations of a pass over the layer.
@@ -75,7 +77,7 @@ void linear_forward(const Topology& topology, const T* weights, const T* bias, c
             const Index t = out_tile * grid.tiles_in() + in_tile;
             kernels<T>().forward(packed + starts[t], weights + starts[t], starts[t + 1] - starts[t],
                                  x + grid.first_input(in_tile) * lanes, y + first * lanes, lanes,
-                                 is_far<T>(grid.tile(in_tile, out_tile), lanes));
+                                 is_far<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes));
         }
         if (finish) finish(first, last);
     });
@@ -91,13 +93,14 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
     const Index work = work_of(topology, lanes);
+    const Index limit = dx == nullptr ? kFarBytes : kFarBytesWithDx;
     const auto one_tile = [&](Index in_tile, Index out_tile) {
         const Index t = out_tile * grid.tiles_in() + in_tile;
         const Index first = grid.first_input(in_tile) * lanes;
         kernels<T>().backward(
             rule, packed + starts[t], values.at(starts[t]), starts[t + 1] - starts[t], x + first,
             dy + grid.first_output(out_tile) * lanes, dx == nullptr ? nullptr : dx + first, lanes,
-            step, is_far<T>(grid.tile(in_tile, out_tile), lanes));
+            step, is_far<T>(grid.tile(in_tile, out_tile), lanes, limit));
     };
     if (dx == nullptr) {
         run_tasks(grid.n_tiles(), work, n_threads,

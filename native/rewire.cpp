@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels.hpp"
 #include "sample.hpp"
 #include "threads.hpp"
 
@@ -24,6 +25,37 @@ Bits<T> magnitude_bits(T w) {
     return std::bit_cast<Bits<T>>(w) & (~Bits<T>(0) >> 1);
 }
 
+// A histogram of magnitudes for each sign, over their upper bits.  A weight that is no number
+// counts as negative, here and wherever signs are told apart.
+template <typename T>
+struct Histogram {
+    static constexpr int kBins = 1 << 13, kShift = int(sizeof(T)) * 8 - 1 - 13;
+    std::vector<std::atomic<Index>> bins = std::vector<std::atomic<Index>>(2 * kBins);
+
+    Histogram(const T* weights, Index n, int n_threads) {
+        const Index chunk = 4 * kChunk;
+        parallel_for(divided_up(n, chunk), n_threads, [&](Index c) {
+            std::vector<std::uint32_t> mine(2 * kBins, 0);
+            for (Index k = c * chunk; k < std::min(n, (c + 1) * chunk); ++k) {
+                ++mine[std::size_t(weights[k] >= 0) * kBins +
+                       std::size_t(magnitude_bits(weights[k]) >> kShift)];
+            }
+            for (int b = 0; b < 2 * kBins; ++b) {
+                if (mine[b] > 0) bins[b].fetch_add(mine[b], std::memory_order_relaxed);
+            }
+        });
+    }
+    Index count(int sign) const {
+        Index sum = 0;
+        for (int b = 0; b < kBins; ++b) sum += bins[sign * kBins + b];
+        return sum;
+    }
+    // How many of this sign are to go.
+    Index replaced(int sign, double zeta) const {
+        return Index(std::nearbyint(zeta * double(count(sign))));
+    }
+};
+
 // Weights of one sign with magnitude below `least` go, and the first `n_ties` equal to it.
 template <typename T>
 struct Threshold {
@@ -31,33 +63,20 @@ struct Threshold {
     Index n_ties = 0;
 };
 
-// The exact threshold for "the n weakest of this sign".  A histogram over the upper bits finds the
-// bin where the n-th lies; only that bin is looked at value by value.
+// The exact threshold for "the n weakest of this sign".  The histogram tells the bin where the
+// n-th lies; only that bin is looked at value by value.
 template <typename T>
-void find_thresholds(const T* weights, Index n, PruneCounts counts, int n_threads,
+void find_thresholds(const T* weights, Index n, const Histogram<T>& histogram, double zeta,
                      Threshold<T> found[2]) {
-    constexpr int kBins = 1 << 13, kShift = int(sizeof(T)) * 8 - 1 - 13;
-    const Index n_chunks = divided_up(n, kChunk * 4);
-    std::vector<std::atomic<Index>> bins(2 * kBins);
-    parallel_for(n_chunks, n_threads, [&](Index c) {
-        std::vector<std::uint32_t> mine(2 * kBins, 0);
-        for (Index k = c * kChunk * 4; k < std::min(n, (c + 1) * kChunk * 4); ++k) {
-            ++mine[std::size_t(weights[k] >= 0) * kBins +
-                   std::size_t(magnitude_bits(weights[k]) >> kShift)];
-        }
-        for (int b = 0; b < 2 * kBins; ++b) {
-            if (mine[b] > 0) bins[b].fetch_add(mine[b], std::memory_order_relaxed);
-        }
-    });
-    const Index wanted[2] = {counts.n_negative, counts.n_positive};
-    Index bin_of[2], below[2];
+    constexpr int kBins = Histogram<T>::kBins, kShift = Histogram<T>::kShift;
+    Index bin_of[2], rest_of[2];
     for (int sign = 0; sign < 2; ++sign) {
-        Index sum = 0, bin = 0;
-        while (bin < kBins && sum + bins[sign * kBins + bin] <= wanted[sign]) {
-            sum += bins[sign * kBins + bin++];
+        Index rest = histogram.replaced(sign, zeta), bin = 0;
+        while (bin < kBins && histogram.bins[sign * kBins + bin] <= rest) {
+            rest -= histogram.bins[sign * kBins + bin++];
         }
         bin_of[sign] = bin;
-        below[sign] = sum;
+        rest_of[sign] = rest;
     }
     std::vector<Bits<T>> inside[2];
     for (Index k = 0; k < n; ++k) {
@@ -66,10 +85,9 @@ void find_thresholds(const T* weights, Index n, PruneCounts counts, int n_thread
         if (Index(bits >> kShift) == bin_of[sign]) inside[sign].push_back(bits);
     }
     for (int sign = 0; sign < 2; ++sign) {
-        const Index rest = wanted[sign] - below[sign];
         auto& values = inside[sign];
-        if (rest <= 0 || rest >= Index(values.size())) {
-            // Nothing of this bin goes: everything below it does.
+        const Index rest = rest_of[sign];
+        if (rest == 0) {  // nothing of this bin goes, everything below it does
             found[sign] = {Bits<T>(bin_of[sign]) << kShift, 0};
             continue;
         }
@@ -80,6 +98,23 @@ void find_thresholds(const T* weights, Index n, PruneCounts counts, int n_thread
         found[sign] = {least, rest - lower};
     }
 }
+
+// The arrays a rewiring moves: weights and what is carried along, at most a few.  The number of
+// carried arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
+template <typename T, int n_carried>
+struct Moved {
+    T* weights;
+    T* carried[n_carried > 0 ? n_carried : 1];
+
+    void move(Index from, Index to) const {
+        weights[to] = weights[from];
+        for (int c = 0; c < n_carried; ++c) carried[c][to] = carried[c][from];
+    }
+    void start(Index slot, T weight) const {
+        weights[slot] = weight;
+        for (int c = 0; c < n_carried; ++c) carried[c][slot] = 0;
+    }
+};
 
 // Room for new connections: the positions of every tile that its survivors leave empty.
 std::vector<Index> empty_room(const Grid& grid, const std::vector<Index>& survivor_starts) {
@@ -140,85 +175,108 @@ TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t
                                       std::move(packed));
 }
 
-template <typename T>
-Index count_negative(const T* weights, Index n, int n_threads) {
-    std::atomic<Index> total{0};
-    parallel_for(divided_up(n, kChunk), n_threads, [&](Index c) {
-        Index count = 0;
-        for (Index k = c * kChunk; k < std::min(n, (c + 1) * kChunk); ++k)
-            count += !(weights[k] >= 0);
-        total.fetch_add(count, std::memory_order_relaxed);
-    });
-    return total.load();
-}
+namespace {
 
-template <typename T>
-Rewired rewire_by_sign(const Topology& topology, T* weights, const std::vector<T*>& carried,
-                       PruneCounts counts, std::uint64_t seed, int n_threads) {
-    const Grid& grid = topology.grid();
-    const Index n = topology.n_connections(), n_tiles = grid.n_tiles();
-    const Index n_grown = counts.n_negative + counts.n_positive;
+// Survivors move to the left of the arrays (indices: of a fresh array); returns where each tile's
+// survivors begin.
+template <typename T, int n_carried>
+std::vector<Index> compact(const Topology& topology, const Moved<T, n_carried>& values,
+                           const Threshold<T> threshold[2], Packed* packed) {
+    const Index n_tiles = topology.grid().n_tiles();
     const auto starts = topology.starts();
     const Packed* old = topology.packed().data();
-
-    // A weight that is no number counts as negative here and below, so the sums always agree.
-    const Index n_negative = count_negative(weights, n, n_threads);
-    if (counts.n_negative < 0 || counts.n_negative > n_negative || counts.n_positive < 0 ||
-        counts.n_positive > n - n_negative) {
-        throw std::invalid_argument("more connections of one sign are to go than there are");
-    }
-    Threshold<T> threshold[2];
-    find_thresholds(weights, n, counts, n_threads, threshold);
-
-    // Survivors move to the left of the same arrays (of a fresh one for the indices); from there
-    // the merge below spreads them to the right again.  So the peak is one index array more.
-    Buffer<Packed> packed(n);
     std::vector<Index> survivor_starts(std::size_t(n_tiles) + 1, 0);
-    Index kept = 0;
-    Index ties_left[2] = {threshold[0].n_ties, threshold[1].n_ties};
+    Index kept = 0, ties_left[2] = {threshold[0].n_ties, threshold[1].n_ties};
+    const Bits<T> least[2] = {threshold[0].least, threshold[1].least};
     for (Index t = 0; t < n_tiles; ++t) {
         for (Index slot = starts[t]; slot < starts[t + 1]; ++slot) {
-            const T w = weights[slot];
+            const T w = values.weights[slot];
             const bool sign = w >= 0;
             const Bits<T> bits = magnitude_bits(w);
-            bool keep = bits >= threshold[sign].least;
-            if (bits == threshold[sign].least && ties_left[sign] > 0) {
+            bool keep = bits >= least[sign];
+            if (bits == least[sign] && ties_left[sign] > 0) [[unlikely]] {
                 --ties_left[sign];
                 keep = false;
             }
             packed[kept] = old[slot];
-            weights[kept] = w;
-            for (T* values : carried) values[kept] = values[slot];
+            values.move(slot, kept);
             kept += keep;
         }
         survivor_starts[t + 1] = kept;
     }
+    return survivor_starts;
+}
 
-    DrawnRanks drawn = draw_distinct(empty_room(grid, survivor_starts), n_grown, seed, n_threads);
-    std::vector<Index> new_starts = summed(survivor_starts, drawn.starts);
-    Buffer<Index> grown(n_grown);
+template <typename T>
+Buffer<T> drawn_weights(GrownWeights how, Index n, int n_threads) {
+    Buffer<T> weights(n);
+    parallel_for(divided_up(n, kChunk), n_threads, [&](Index c) {
+        kernels<T>().normal(how.seed, T(how.sigma), weights.data() + c * kChunk, c * kChunk,
+                            std::min(kChunk, n - c * kChunk));
+    });
+    return weights;
+}
+
+template <typename T, int n_carried>
+Rewired rewire_moved(const Topology& topology, const Moved<T, n_carried>& values, double zeta,
+                     GrownWeights first_weights, std::uint64_t seed, int n_threads) {
+    const Grid& grid = topology.grid();
+    const Index n = topology.n_connections();
+    Threshold<T> threshold[2];
+    {
+        const Histogram<T> histogram(values.weights, n, n_threads);
+        find_thresholds(values.weights, n, histogram, zeta, threshold);
+    }
+    // From the left, where the survivors go, the merge spreads them to the right again.  So all
+    // arrays but the indices are changed in place, and the peak is one index array more.
+    Buffer<Packed> packed(n);
+    const std::vector<Index> survivors = compact(topology, values, threshold, packed.data());
+    const Index n_grown = n - survivors.back();
+    const DrawnRanks drawn = draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads);
+    std::vector<Index> starts = summed(survivors, drawn.starts);
+    const bool zeros = first_weights.sigma == 0;
+    const Buffer<T> fresh = drawn_weights<T>(first_weights, zeros ? 0 : n_grown, n_threads);
     Index next_grown = n_grown;
-    for (Index t = n_tiles - 1; t >= 0; --t) {
-        const Index first = survivor_starts[t];
+    for (Index t = grid.n_tiles() - 1; t >= 0; --t) {
+        const Index first = survivors[t];
         merge_backwards(
-            grid.tile(t), survivor_starts[t + 1] - first,
-            [&](Index s) { return packed[first + s]; }, drawn.ranks.data() + drawn.starts[t],
-            drawn.starts[t + 1] - drawn.starts[t], new_starts[t + 1],
+            grid.tile(t), survivors[t + 1] - first, [&](Index s) { return packed[first + s]; },
+            drawn.ranks.data() + drawn.starts[t], drawn.starts[t + 1] - drawn.starts[t],
+            starts[t + 1],
             [&](Index slot, Index s, Packed p) {
                 packed[slot] = p;
-                weights[slot] = weights[first + s];
-                for (T* values : carried) values[slot] = values[first + s];
+                values.move(first + s, slot);
             },
             [&](Index slot, Packed p) {
                 packed[slot] = p;
-                weights[slot] = 0;
-                for (T* values : carried) values[slot] = 0;
-                grown[--next_grown] = slot;
+                --next_grown;
+                values.start(slot, zeros ? T(0) : fresh[next_grown]);
             });
     }
-    return {std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(new_starts),
-                                       std::move(packed)),
-            std::move(grown)};
+    return {
+        std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts), std::move(packed)),
+        n_grown};
+}
+
+}  // namespace
+
+template <typename T>
+Rewired rewire_by_sign(const Topology& topology, T* weights, const std::vector<T*>& carried,
+                       double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads) {
+    if (!(zeta >= 0 && zeta < 1)) throw std::invalid_argument("zeta must be in [0, 1)");
+    const auto run = [&](auto moved) {
+        return rewire_moved(topology, moved, zeta, first_weights, seed, n_threads);
+    };
+    switch (carried.size()) {
+        case 0:
+            return run(Moved<T, 0>{weights, {nullptr}});
+        case 1:
+            return run(Moved<T, 1>{weights, {carried[0]}});
+        case 2:
+            return run(Moved<T, 2>{weights, {carried[0], carried[1]}});
+        default:
+            throw std::invalid_argument("at most two arrays can be carried along");
+    }
 }
 
 Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, Index count,
@@ -261,11 +319,10 @@ Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, 
             std::move(origin)};
 }
 
-template Rewired rewire_by_sign(const Topology&, float*, const std::vector<float*>&, PruneCounts,
-                                std::uint64_t, int);
-template Rewired rewire_by_sign(const Topology&, double*, const std::vector<double*>&, PruneCounts,
-                                std::uint64_t, int);
-template Index count_negative(const float*, Index, int);
-template Index count_negative(const double*, Index, int);
+#define RATOON_INSTANTIATE(T)                                                            \
+    template Rewired rewire_by_sign(const Topology&, T*, const std::vector<T*>&, double, \
+                                    GrownWeights, std::uint64_t, int);
+RATOON_INSTANTIATE(float)
+RATOON_INSTANTIATE(double)
 
 }  // namespace ratoon

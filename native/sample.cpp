@@ -20,14 +20,16 @@ class TileFinder {
     explicit TileFinder(const std::vector<Index>& room) : ends_(room) {
         std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
         const std::uint64_t total = std::uint64_t(ends_.back());
-        while ((total >> shift_) > 4 * room.size()) ++shift_;
+        // Cells so small that few of them hold the border of two tiles: a walk is a misprediction.
+        const std::uint64_t cells = std::max<std::uint64_t>(4 * room.size(), 1 << 14);
+        while ((total >> shift_) > cells) ++shift_;
         table_.resize((total >> shift_) + 1);
         Index tile = 0;
         for (std::size_t cell = 0; cell < table_.size(); ++cell) {
             while (tile + 1 < Index(room.size()) && std::uint64_t(ends_[tile]) <= cell << shift_) {
                 ++tile;
             }
-            table_[cell] = tile;
+            table_[cell] = std::int32_t(tile);
         }
     }
     Index total() const { return ends_.back(); }
@@ -40,7 +42,7 @@ class TileFinder {
 
   private:
     std::vector<Index> ends_;
-    std::vector<Index> table_;
+    std::vector<std::int32_t> table_;
     int shift_ = 0;
 };
 
@@ -147,16 +149,18 @@ DrawnRanks merged(const Round& round, const std::vector<std::pair<Index, std::ui
     const Index n_tiles = Index(round.sizes.size());
     DrawnRanks drawn{std::vector<Index>(std::size_t(n_tiles) + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
-    std::size_t e = 0;
+    auto next = extra.begin();
     for (Index t = 0; t < n_tiles; ++t) {
         drawn.starts[t] = at;
         const std::uint32_t* first = round.ranks.data() + round.starts[t];
         const std::uint32_t* last = first + round.sizes[t];
-        while (first != last || (e < extra.size() && extra[e].first == t)) {
-            const bool from_extra = e < extra.size() && extra[e].first == t &&
-                                    (first == last || extra[e].second < *first);
-            drawn.ranks[at++] = from_extra ? extra[e++].second : *first++;
+        for (; next != extra.end() && next->first == t; ++next) {
+            const std::uint32_t* below = std::lower_bound(first, last, next->second);
+            at += std::copy(first, below, drawn.ranks.data() + at) - (drawn.ranks.data() + at);
+            drawn.ranks[at++] = next->second;
+            first = below;
         }
+        at += std::copy(first, last, drawn.ranks.data() + at) - (drawn.ranks.data() + at);
     }
     drawn.starts[n_tiles] = at;
     return drawn;
@@ -180,6 +184,35 @@ DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room
     return drawn;
 }
 
+// The same draw for layers that are not so sparse: one bit per place remembers what was drawn.
+// The numbers are taken in the same order and the same ones are dropped, so the result is the same.
+DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room, Index count,
+                          std::uint64_t seed) {
+    const auto total = std::uint64_t(find.total());
+    std::vector<std::uint64_t> bits(total / 64 + 1, 0);
+    std::uint64_t counter = 0;
+    for (Index missing = count; missing > 0;) {
+        const std::uint64_t rank = random_below(seed, counter++, total);
+        const std::uint64_t mask = std::uint64_t(1) << (rank % 64);
+        missing -= (bits[rank / 64] & mask) == 0;
+        bits[rank / 64] |= mask;
+    }
+    DrawnRanks drawn{std::vector<Index>(room.size() + 1, 0), Buffer<std::uint32_t>(count)};
+    Index at = 0;
+    std::size_t tile = 0;
+    for (std::uint64_t word = 0; word < bits.size(); ++word) {
+        for (std::uint64_t rest = bits[word]; rest != 0; rest &= rest - 1) {
+            const std::uint64_t rank = word * 64 + std::uint64_t(std::countr_zero(rest));
+            while (rank >= std::uint64_t(find.first(Index(tile)) + room[tile])) {
+                drawn.starts[++tile] = at;
+            }
+            drawn.ranks[at++] = std::uint32_t(rank - std::uint64_t(find.first(Index(tile))));
+        }
+    }
+    while (tile < room.size()) drawn.starts[++tile] = at;
+    return drawn;
+}
+
 }  // namespace
 
 DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
@@ -191,6 +224,10 @@ DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint6
     if (count > find.total() / 2) {
         const Index left_out = find.total() - count;
         return complement(draw_distinct(room, left_out, seed, n_threads), room, count);
+    }
+    constexpr Index kBitsPerDraw = 64;  // so the bits take at most twice the room of the result
+    if (count > 0 && find.total() / count < kBitsPerDraw) {
+        return draw_with_bits(find, room, count, seed);
     }
     Round round = draw_round(find, room, count, seed, n_threads);
     Index held = 0;

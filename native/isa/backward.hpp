@@ -11,7 +11,8 @@
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
 template <typename T, int V, bool with_dx, bool far>
 RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const T* dy, T* dx,
-                                  Index lanes) {
+                                  Index given_lanes) {
+    const Index lanes = V > 0 ? 8 * V : given_lanes;  // known to the compiler where it can be
     const T* d = dy + Index(p & 0xffffu) * lanes;
     const T* from = x + Index(p >> 16) * lanes;
     if (far) __builtin_prefetch(dy + Index(ahead & 0xffffu) * lanes);

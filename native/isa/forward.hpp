@@ -6,9 +6,11 @@
 
 constexpr Index kAhead = 32;  // connections between a prefetch and its use
 
-// V vectors of 8 lanes per row, starting at column `from` of rows of `lanes` numbers.
-template <typename T, int V, bool far>
-RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, Index lanes) {
+// V vectors of 8 lanes of every row; `whole` says that they are all of the row, so that the
+// compiler knows how far apart rows are.
+template <typename T, int V, bool whole, bool far>
+RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, Index given_lanes) {
+    const Index lanes = whole ? 8 * V : given_lanes;
     const T* from = x + Index(p >> 16) * lanes;
     T* to = y + Index(p & 0xffffu) * lanes;
     if (far) __builtin_prefetch(y + Index(ahead & 0xffffu) * lanes, 1);
@@ -18,18 +20,18 @@ RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, In
 
 // Four at a time: eight is slower, the processor then mispredicts which loads depend on which
 // stores.
-template <typename T, int V, bool far>
+template <typename T, int V, bool whole, bool far>
 void forward_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                      Index lanes) {
     Index k = 0;
     const Index reach = far ? kAhead : 0;
     for (; k + 4 + reach <= n; k += 4) {
         for (int q = 0; q < 4; ++q) {
-            forward_one<T, V, far>(packed[k + q], packed[k + q + reach], weights[k + q], x, y,
-                                   lanes);
+            forward_one<T, V, whole, far>(packed[k + q], packed[k + q + reach], weights[k + q], x,
+                                          y, lanes);
         }
     }
-    for (; k < n; ++k) forward_one<T, V, false>(packed[k], 0, weights[k], x, y, lanes);
+    for (; k < n; ++k) forward_one<T, V, whole, false>(packed[k], 0, weights[k], x, y, lanes);
 }
 
 template <typename T>
@@ -49,23 +51,29 @@ void forward(const Packed* packed, const T* weights, Index n, const T* x, T* y, 
              bool far) {
     if (lanes == 1) return forward_single(packed, weights, n, x, y);
     if (lanes == 8) {
-        if (far) return forward_columns<T, 1, true>(packed, weights, n, x, y, 8);
-        return forward_columns<T, 1, false>(packed, weights, n, x, y, 8);
+        if (far) return forward_columns<T, 1, true, true>(packed, weights, n, x, y, 8);
+        return forward_columns<T, 1, true, false>(packed, weights, n, x, y, 8);
+    }
+    if (lanes == 16) {
+        return forward_columns<T, 2, true, false>(packed, weights, n, x, y, 16);
+    }
+    if (lanes == 32 && !far) {
+        return forward_columns<T, 4, true, false>(packed, weights, n, x, y, 32);
     }
     // Wide batches go through in columns of 32 lanes: the rows in use then still fit the cache.
     Index column = 0;
     for (; column + 32 <= lanes; column += 32) {
         if (far) {
-            forward_columns<T, 4, true>(packed, weights, n, x + column, y + column, lanes);
+            forward_columns<T, 4, false, true>(packed, weights, n, x + column, y + column, lanes);
         } else {
-            forward_columns<T, 4, false>(packed, weights, n, x + column, y + column, lanes);
+            forward_columns<T, 4, false, false>(packed, weights, n, x + column, y + column, lanes);
         }
     }
     for (; column + 16 <= lanes; column += 16) {
-        forward_columns<T, 2, false>(packed, weights, n, x + column, y + column, lanes);
+        forward_columns<T, 2, false, false>(packed, weights, n, x + column, y + column, lanes);
     }
     for (; column < lanes; column += 8) {
-        forward_columns<T, 1, false>(packed, weights, n, x + column, y + column, lanes);
+        forward_columns<T, 1, false, false>(packed, weights, n, x + column, y + column, lanes);
     }
 }
 

@@ -91,16 +91,14 @@ class SET(LayerwiseStrategy):
 
     def rewire_in_place(self, layer: SparseLayer, clock: Clock, seed: int, n_threads: int) -> int:
         """Do the same natively, moving weights and optimizer state along in place."""
-        zeta = self.zeta * self.schedule.factor(clock)
-        layer.topology, grown = kernels.rewire_by_sign(
-            layer.topology, layer.weights, layer.state, zeta, seed=seed, n_threads=n_threads
+        layer.topology, n_grown = kernels.rewire_by_sign(
+            layer.topology,
+            layer.weights,
+            layer.state,
+            self.zeta * self.schedule.factor(clock),
+            seed=seed,
+            sigma=weight_scale(layer.topology, layer.init) if self.grown == "init" else 0.0,
+            weight_seed=derive_seed(seed, "grown weights"),
+            n_threads=n_threads,
         )
-        if self.grown == "init":
-            layer.weights[grown] = kernels.normal(
-                grown.size,
-                weight_scale(layer.topology, layer.init),
-                layer.weights.dtype,
-                seed=derive_seed(seed, "grown weights"),
-                n_threads=n_threads,
-            )
-        return int(grown.size)
+        return n_grown

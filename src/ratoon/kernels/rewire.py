@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import _native
-from ratoon.topology import IntArray, Topology
+from ratoon.topology import Topology
 
 
 def rewire_by_sign(
@@ -19,23 +18,25 @@ def rewire_by_sign(
     zeta: float,
     *,
     seed: int,
+    sigma: float = 0.0,
+    weight_seed: int = 0,
     n_threads: int = 1,
-) -> tuple[Topology, IntArray]:
+) -> tuple[Topology, int]:
     """Replace the fraction ``zeta`` nearest zero of each sign by as many random connections.
 
-    ``weights`` and the ``carried`` arrays are moved along in place; new connections hold 0 in all
-    of them.  Of equal weights those in lower slots go first.  A place just vacated may be drawn.
+    ``weights`` and the ``carried`` arrays (at most two) are moved along in place; new connections
+    hold 0 in the latter.  Their weights are `ratoon.kernels.normal` deviates of ``weight_seed``
+    with standard deviation ``sigma``, in the order of the slots; 0 where sigma is 0.  Of equal
+    weights those in lower slots go first.  A place just vacated may be drawn.
 
     Returns
     -------
     topology : Topology
         The next topology, with as many connections.
-    grown : ndarray of int64
-        The slots of the new connections, ascending.
+    n_grown : int
+        How many of them are new.
     """
-    n_negative = _native.count_negative(weights, n_threads)
-    counts = (round(zeta * n_negative), round(zeta * (topology.n_connections - n_negative)))
-    native, grown = _native.rewire_by_sign(
-        topology.native, weights, list(carried), counts[0], counts[1], seed, n_threads
+    native, n_grown = _native.rewire_by_sign(
+        topology.native, weights, list(carried), zeta, sigma, weight_seed, seed, n_threads
     )
-    return Topology(native), np.asarray(grown)
+    return Topology(native), int(n_grown)

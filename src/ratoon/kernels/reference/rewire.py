@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.kernels.reference.linear import normal
 from ratoon.kernels.reference.random import draw_distinct
 from ratoon.kernels.reference.tiles import Tile, tiles_and_slots, tiles_of
 from ratoon.topology import GROWN, IntArray, Rewiring, Topology
@@ -71,17 +72,21 @@ def rewire_by_sign(
     zeta: float,
     *,
     seed: int,
-) -> tuple[Topology, IntArray]:
+    sigma: float = 0.0,
+    weight_seed: int = 0,
+) -> tuple[Topology, int]:
     """Replace the fraction ``zeta`` nearest zero of each sign by as many random connections.
 
-    Arrays are moved along in place; new connections hold 0 in all of them.  Returns the next
-    topology and the slots of the new connections.
+    Arrays are moved along in place; new connections hold 0 in all of them but the weights, which
+    start as normal deviates.  Returns the next topology and the number of new connections.
     """
     kept = strongest_of_each_sign(weights, zeta)
     rewiring = regrow(topology, kept, topology.n_connections - kept.size, seed=seed)
-    for values in (weights, *carried):
+    fresh = normal(rewiring.n_grown, sigma, weights.dtype, seed=weight_seed)
+    weights[:] = rewiring.carry(weights, grown=fresh)
+    for values in carried:
         values[:] = rewiring.carry(values)
-    return rewiring.topology, np.flatnonzero(rewiring.is_grown)
+    return rewiring.topology, rewiring.n_grown
 
 
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
