@@ -1,0 +1,208 @@
+"""SparseConnections: what all sparse layers of PyTorch have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ratoon.errors import InvalidInputError
+from ratoon.topology import Topology
+from ratoon.torch.convert import as_values
+from ratoon.torch.handles import TopologyBuffers, TopologyHandle, buffers_of, checked_topology
+from ratoon.torch.ops import linear
+from ratoon.torch.rows import lies_in_rows, to_rows
+
+BUFFERS = ("grid", "starts", "packed")
+
+
+class SparseConnections(torch.nn.Module):
+    """A module with weighted connections from inputs to outputs, and a bias per output.
+
+    Attributes
+    ----------
+    values : torch.nn.Parameter
+        The weights, one per connection, in the order of the topology's slots.
+    bias : torch.nn.Parameter or None
+        One number per output.
+    grid, starts, packed : torch.Tensor
+        Buffers that describe the topology.  Whatever happens to them, they are checked before
+        native code works with them again.
+
+    Notes
+    -----
+    Memory per connection: 4 bytes for the weight and as much for its gradient (8 in float64), 4
+    for the buffer of indices and 4 for the checked copy that native code reads.
+    """
+
+    values: torch.nn.Parameter
+    bias: torch.nn.Parameter | None
+    grid: torch.Tensor
+    starts: torch.Tensor
+    packed: torch.Tensor
+
+    def __init__(
+        self,
+        topology: Topology,
+        values: NDArray[Any],
+        bias: NDArray[Any] | None,
+        *,
+        init: str = "he",
+    ) -> None:
+        super().__init__()
+        weights = as_values(values)
+        _check_size("values", weights, topology.n_connections)
+        self.init = init
+        self.values = torch.nn.Parameter(torch.from_numpy(weights))
+        if bias is None:
+            self.register_parameter("bias", None)
+        else:
+            offset = np.ascontiguousarray(bias, dtype=weights.dtype)
+            _check_size("bias", offset, topology.shape[1])
+            self.bias = torch.nn.Parameter(torch.from_numpy(offset))
+        for name, tensor in zip(BUFFERS, buffers_of(topology), strict=True):
+            self.register_buffer(name, tensor)
+        self._name_handle()
+        self.handle.adopt(topology, self._buffers_now())
+
+    # ------------------------------------------------------------------------------- topology
+
+    @property
+    def topology(self) -> Topology:
+        """The connections, checked."""
+        return self.handle.topology(self._buffers_now())
+
+    @topology.setter
+    def topology(self, topology: Topology) -> None:
+        # In place where that is possible: a graph that still needs the old indices then notices.
+        for name, tensor in zip(BUFFERS, buffers_of(topology), strict=True):
+            old = getattr(self, name)
+            if old.shape == tensor.shape:
+                old.copy_(tensor)
+            else:
+                setattr(self, name, tensor)
+        self.handle.adopt(topology, self._buffers_now())
+
+    @property
+    def n_connections(self) -> int:
+        """How many connections the layer has."""
+        return int(self.values.numel())
+
+    @property
+    def density(self) -> float:
+        """Connections divided by positions."""
+        return self.n_connections / int(self.grid[0] * self.grid[1])
+
+    def to_scipy(self) -> Any:
+        """Return the weights as a SciPy CSR matrix, inputs x outputs.
+
+        Entries that are 0 stay stored: they are connections.
+        """
+        return self.topology.to_csr(self.values.detach().numpy().copy())
+
+    def extra_repr(self) -> str:
+        """Return what stands between the parentheses when the module is printed."""
+        n_in, n_out = self.grid[:2].tolist()
+        return (
+            f"{n_in}, {n_out}, connections={self.n_connections}, density={self.density:.3g},"
+            f" bias={self.bias is not None}"
+        )
+
+    # ------------------------------------------------------------------------------ computing
+
+    def apply_to_samples(self, x: torch.Tensor, n_out: int) -> torch.Tensor:
+        """Return ``W x + b`` for samples x inputs, as a transposed view of rows of outputs."""
+        if x.dtype != self.values.dtype and torch.is_autocast_enabled("cpu"):
+            x = x.to(self.values.dtype)
+        if x.dtype != self.values.dtype:
+            raise InvalidInputError(
+                f"the layer's weights are {self.values.dtype}, its input is {x.dtype}."
+                " Convert one of the two with `.to(dtype)`."
+            )
+        rows = x.t() if lies_in_rows(x) else to_rows(x)
+        out = linear(
+            rows, self.values, self.bias, self.grid, self.starts, self.packed, self._token, n_out
+        )
+        return (out if out.shape[1] == x.shape[0] else out[:, : x.shape[0]]).t()
+
+    # -------------------------------------------------------------------- loading and copying
+
+    def _buffers_now(self) -> TopologyBuffers:
+        return self.grid, self.starts, self.packed
+
+    def _name_handle(self) -> None:
+        self.handle = TopologyHandle()
+        # Not a buffer: it belongs to this object in this process, not to the model.
+        self._token = self.handle.token
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["handle"], state["_token"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._name_handle()
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, torch.Tensor],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Take over the topology of the state first, so that values of its size find room."""
+        names = [prefix + name for name in (*BUFFERS, "values")]
+        if all(name in state_dict for name in names):
+            try:
+                self._make_room(*(state_dict[name] for name in names))
+            except InvalidInputError as error:
+                error_msgs.append(f"{prefix.rstrip('.') or 'the sparse layer'}: {error}")
+                return
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def _make_room(
+        self,
+        grid: torch.Tensor,
+        starts: torch.Tensor,
+        packed: torch.Tensor,
+        values: torch.Tensor,
+    ) -> None:
+        topology = checked_topology((grid.cpu(), starts.cpu(), packed.cpu()))
+        shape = (int(self.grid[0]), int(self.grid[1]))
+        if topology.shape != shape:
+            raise InvalidInputError(
+                f"a topology of shape {topology.shape} does not fit a layer of shape {shape}."
+            )
+        if values.shape != (topology.n_connections,):
+            raise InvalidInputError(
+                f"{topology.n_connections} connections need as many values, got a tensor of shape"
+                f" {tuple(values.shape)}."
+            )
+        self.topology = topology
+        if values.shape != self.values.shape:
+            resize(self.values, torch.zeros(values.shape, dtype=self.values.dtype))
+
+
+def _check_size(name: str, array: NDArray[Any], size: int) -> None:
+    if array.shape != (size,):
+        raise InvalidInputError(
+            f"`{name}` must be an array of {size} numbers, got one of shape {array.shape}."
+        )
+
+
+def resize(parameter: torch.nn.Parameter, data: torch.Tensor) -> None:
+    """Give a parameter other data of another size; it stays the same object for everyone."""
+    parameter.grad = None
+    # A graph that is still alive may hold an accumulator of gradients of the old size, and new
+    # graphs would share it.  PyTorch drops it when the number type changes, not when the size does.
+    other = torch.float64 if data.dtype == torch.float32 else torch.float32
+    parameter.data = torch.empty(0, dtype=other)
+    parameter.data = data

@@ -1,0 +1,184 @@
+"""SparseLinear: the sparse twin of `torch.nn.Linear`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from ratoon.errors import InvalidInputError
+from ratoon.layers import make_layer
+from ratoon.topology import Topology
+from ratoon.torch.connections import SparseConnections
+from ratoon.torch.convert import as_values, check_device, largest_entries, numpy_dtype
+
+
+class SparseLinear(SparseConnections):
+    """A linear layer that has only some of its connections, and stores no others.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Size of each input and output sample.
+    density, epsilon : float
+        One of the two: the fraction of positions that are connections; or SET's factor, which
+        gives about ``epsilon * (in_features + out_features)`` of them.
+    bias : bool, default=True
+        Whether outputs have a bias, 0 at first.
+    seed : int, default=0
+        Topology and first weights are functions of it.
+    start : {"exact", "paper"}, default="exact"
+        How connections are drawn (see `ratoon.initialise.start_topology`).
+    init : {"he", "set", "zero"}, default="he"
+        How first weights are drawn.
+    device : default="cpu"
+        There is no other; the parameter is here because code that builds layers passes it.
+    dtype : torch.dtype, optional
+        float32 or float64; PyTorch's default where not given.
+
+    Notes
+    -----
+    The input may have any number of leading dimensions.  The output is a transposed view in
+    memory, batch innermost (see `ratoon.torch.rows`); where some code insists on ``view`` across
+    features, use ``reshape``, or ``contiguous`` before it.
+
+    Layers with the same arguments, the seed included, have the same topology.
+
+    Examples
+    --------
+    >>> layer = SparseLinear(784, 1000, density=0.02)
+    >>> layer
+    SparseLinear(784, 1000, connections=15680, density=0.02, bias=True)
+    >>> layer(torch.zeros(32, 784)).shape
+    torch.Size([32, 1000])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        density: float | None = None,
+        epsilon: float | None = None,
+        bias: bool = True,
+        seed: int = 0,
+        start: str = "exact",
+        init: str = "he",
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        check_device(device, "SparseLinear")
+        layer = make_layer(
+            (in_features, out_features),
+            seed=seed,
+            density=density,
+            epsilon=epsilon,
+            start=start,
+            init=init,
+            dtype=numpy_dtype(dtype),
+            n_threads=torch.get_num_threads(),
+        )
+        super().__init__(layer.topology, layer.weights, layer.bias if bias else None, init=init)
+        self.in_features, self.out_features = in_features, out_features
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return ``W x + b`` along the last dimension."""
+        if x.ndim == 0 or x.shape[-1] != self.in_features:
+            raise InvalidInputError(
+                f"the layer takes {self.in_features} features, got an input of shape"
+                f" {tuple(x.shape)}."
+            )
+        flat = x.reshape(-1, self.in_features)
+        return self.apply_to_samples(flat, self.out_features).reshape(
+            *x.shape[:-1], self.out_features
+        )
+
+    # -------------------------------------------------------------------- from and to others
+
+    @classmethod
+    def from_connections(
+        cls,
+        topology: Topology,
+        values: NDArray[Any],
+        bias: NDArray[Any] | None = None,
+        *,
+        init: str = "he",
+    ) -> SparseLinear:
+        """Build from a topology, its weights by slot and a bias.
+
+        Where the arrays are float32 or float64 the layer works on their memory: training changes
+        them, and changing them changes the layer.
+
+        Examples
+        --------
+        >>> weights = np.array([2.0, 3.0], dtype=np.float32)
+        >>> layer = SparseLinear.from_connections(Topology.full((2, 1)), weights)
+        >>> weights[1] = 5.0
+        >>> layer(torch.tensor([1.0, 10.0])).tolist()
+        [52.0]
+        """
+        layer = cls.__new__(cls)
+        SparseConnections.__init__(layer, topology, values, bias, init=init)
+        layer.in_features, layer.out_features = topology.shape
+        return layer
+
+    @classmethod
+    def from_dense(
+        cls,
+        dense: torch.nn.Linear,
+        density: float | None = None,
+        *,
+        epsilon: float | None = None,
+    ) -> SparseLinear:
+        """Keep the largest weights of a dense layer, by magnitude, and its bias.
+
+        Examples
+        --------
+        >>> dense = torch.nn.Linear(100, 50)
+        >>> SparseLinear.from_dense(dense, density=0.1)
+        SparseLinear(100, 50, connections=500, density=0.1, bias=True)
+        """
+        weight = dense.weight.detach().cpu().numpy().T
+        topology, values = largest_entries(weight, density=density, epsilon=epsilon)
+        bias = None if dense.bias is None else dense.bias.detach().cpu().numpy().copy()
+        return cls.from_connections(topology, values, bias)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, bias: ArrayLike | None = None) -> SparseLinear:
+        """Build from the stored entries of a SciPy matrix, inputs x outputs.
+
+        That is the transpose of what `torch.nn.Linear` calls its weight.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> matrix = scipy.sparse.csr_array(np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 5.0]]))
+        >>> layer = SparseLinear.from_scipy(matrix)
+        >>> layer(torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64)).tolist()
+        [30.0, 502.0]
+        """
+        topology, stored = Topology.from_scipy(matrix)
+        values = as_values(stored)
+        return cls.from_connections(
+            topology, values, None if bias is None else np.array(bias, dtype=values.dtype)
+        )
+
+    def to_dense(self) -> torch.nn.Linear:
+        """Return a dense layer with the same weights, and 0 where there is no connection."""
+        # No start of its own: it would draw from the global generator, only to be overwritten.
+        dense = torch.nn.utils.skip_init(
+            torch.nn.Linear,
+            self.in_features,
+            self.out_features,
+            bias=self.bias is not None,
+            dtype=self.values.dtype,
+        )
+        inputs, outputs = (torch.from_numpy(array) for array in self.topology.pairs())
+        with torch.no_grad():
+            dense.weight.zero_()
+            dense.weight[outputs, inputs] = self.values
+            if self.bias is not None:
+                dense.bias.copy_(self.bias)
+        return dense

@@ -1,0 +1,164 @@
+"""Sparse LSTM and GRU: cells of `ratoon.torch.cells` in a row, run over sequences."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.rng import derive_seed
+from ratoon.torch.cells import SparseCell, SparseGRUCell, SparseLSTMCell, State
+from ratoon.torch.linear import SparseLinear
+
+
+class SparseRecurrent(torch.nn.Module):
+    """Cells in a row, run over sequences.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Features of each input, and of the state of each layer.
+    num_layers : int, default=1
+        Cells one above the other.
+    batch_first : bool, default=False
+        Sequences are (batch, time, features) instead of (time, batch, features).
+    dropout : float, default=0.0
+        Fraction of the outputs dropped between two layers while training.
+    seed : int, default=0
+        Each layer derives a seed of its own from it.
+    density, epsilon, bias, start, init, dtype
+        As for `SparseLinear`; all matrices get them.
+
+    Notes
+    -----
+    What the inputs say to the gates is computed for all times at once.  One direction only, no
+    projections, no packed sequences.
+    """
+
+    cell_type: ClassVar[type[SparseCell]]
+    dense_type: ClassVar[type[torch.nn.RNNBase]]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        seed: int = 0,
+        **how: Any,
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise InvalidParameterError(f"`num_layers` must be at least 1, got {num_layers!r}.")
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.batch_first, self.dropout = batch_first, dropout
+        sizes = [input_size] + [hidden_size] * (num_layers - 1)
+        self.cells = torch.nn.ModuleList(
+            self.cell_type(size, hidden_size, seed=derive_seed(seed, "layer", index), **how)
+            for index, size in enumerate(sizes)
+        )
+
+    def run(self, x: Tensor, start: State | None) -> tuple[Tensor, State]:
+        """Return the top layer's outputs, and the last state of every layer stacked."""
+        if x.ndim != 3 or x.shape[2] != self.input_size:
+            raise InvalidInputError(
+                f"sequences of {self.input_size} features have three dimensions, got an input of"
+                f" shape {tuple(x.shape)}."
+            )
+        outputs = x.transpose(0, 1) if self.batch_first else x
+        last_states = []
+        for index, cell in enumerate(self.cells):
+            if index > 0 and self.dropout > 0:
+                outputs = torch.nn.functional.dropout(outputs, self.dropout, self.training)
+            if start is None:
+                state = cell.start_state(outputs.shape[1], outputs)
+            else:
+                state = tuple(part[index] for part in start)
+            told = []
+            for gates in cell.input_gates(outputs).unbind(0):
+                state = cell.advance(gates, state)
+                told.append(state[0])
+            outputs = torch.stack(told)
+            last_states.append(state)
+        stacked = tuple(torch.stack(parts) for parts in zip(*last_states, strict=True))
+        return (outputs.transpose(0, 1) if self.batch_first else outputs), stacked
+
+    @classmethod
+    def from_dense(
+        cls, dense: Any, density: float | None = None, *, epsilon: float | None = None
+    ) -> Any:
+        """Keep the largest weights of each matrix of a dense layer, by magnitude, and its biases.
+
+        Examples
+        --------
+        >>> layer = SparseLSTM.from_dense(torch.nn.LSTM(10, 20, num_layers=2), density=0.1)
+        >>> layer.cells[1].hidden_gates
+        SparseLinear(20, 80, connections=160, density=0.1, bias=True)
+        """
+        if not isinstance(dense, cls.dense_type) or dense.bidirectional or dense.proj_size:
+            raise InvalidParameterError(
+                f"{cls.__name__}: needs a {cls.dense_type.__name__} of one direction without"
+                f" projections, got {dense}."
+            )
+        layer = cls(
+            dense.input_size,
+            dense.hidden_size,
+            dense.num_layers,
+            batch_first=dense.batch_first,
+            dropout=dense.dropout,
+            epsilon=1.0,  # as few as can be: all of them are replaced below
+        )
+        for index, cell in enumerate(layer.cells):
+            for ours, theirs in (("input_gates", "ih"), ("hidden_gates", "hh")):
+                weight = getattr(dense, f"weight_{theirs}_l{index}")
+                linear = torch.nn.utils.skip_init(
+                    torch.nn.Linear, weight.shape[1], weight.shape[0], bias=dense.bias
+                )
+                linear.weight = weight
+                if dense.bias:
+                    linear.bias = getattr(dense, f"bias_{theirs}_l{index}")
+                sparse = SparseLinear.from_dense(linear, density, epsilon=epsilon)
+                setattr(cell, ours, sparse)
+        return layer
+
+
+class SparseLSTM(SparseRecurrent):
+    """The sparse twin of `torch.nn.LSTM`; parameters as for `SparseRecurrent`.
+
+    Examples
+    --------
+    >>> layer = SparseLSTM(10, 20, num_layers=2, density=0.2)
+    >>> output, (h, c) = layer(torch.zeros(7, 3, 10))
+    >>> output.shape, h.shape
+    (torch.Size([7, 3, 20]), torch.Size([2, 3, 20]))
+    """
+
+    cell_type = SparseLSTMCell
+    dense_type = torch.nn.LSTM
+
+    def forward(self, x: Tensor, start: State | None = None) -> tuple[Tensor, State]:
+        """Return outputs of every time, and the last hidden and cell states."""
+        return self.run(x, start)
+
+
+class SparseGRU(SparseRecurrent):
+    """The sparse twin of `torch.nn.GRU`; parameters as for `SparseRecurrent`.
+
+    Examples
+    --------
+    >>> output, h = SparseGRU(10, 20, density=0.2)(torch.zeros(7, 3, 10))
+    >>> output.shape, h.shape
+    (torch.Size([7, 3, 20]), torch.Size([1, 3, 20]))
+    """
+
+    cell_type = SparseGRUCell
+    dense_type = torch.nn.GRU
+
+    def forward(self, x: Tensor, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return outputs of every time, and the last hidden states."""
+        outputs, (hidden,) = self.run(x, None if start is None else (start,))
+        return outputs, hidden

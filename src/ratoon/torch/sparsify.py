@@ -1,0 +1,111 @@
+"""sparsify_: make the dense layers of a model sparse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.torch.conv import SparseConv2d
+from ratoon.torch.linear import SparseLinear
+
+Skip = Sequence[str] | Callable[[str, torch.nn.Module], bool]
+
+
+def sparsify_(
+    model: torch.nn.Module,
+    *,
+    density: float | None = None,
+    epsilon: float | None = None,
+    skip: Skip = (),
+    convolutions: bool = False,
+) -> torch.nn.Module:
+    """Put a sparse layer in the place of every `torch.nn.Linear` of a model.
+
+    Each keeps the largest of the dense layer's weights, by magnitude, and its bias.  Build the
+    optimizer afterwards: the parameters are other ones.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Changed in place.  Subclasses of the dense layers are left alone, for one cannot know what
+        else they do.
+    density, epsilon : float
+        One of the two, for every layer (see `SparseLinear`).
+    skip : sequence of str, or callable
+        Names of layers, or of modules that contain them, to leave dense (often the last one); or a
+        function of name and layer that says which.
+    convolutions : bool, default=False
+        Whether to replace `torch.nn.Conv2d` as well.
+
+    Returns
+    -------
+    torch.nn.Module
+        The model; a new layer if the model itself was a dense layer.
+
+    Examples
+    --------
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Linear(784, 300), torch.nn.ReLU(), torch.nn.Linear(300, 10)
+    ... )
+    >>> sparsify_(model, density=0.1, skip=["2"])
+    Sequential(
+      (0): SparseLinear(784, 300, connections=23520, density=0.1, bias=True)
+      (1): ReLU()
+      (2): Linear(in_features=300, out_features=10, bias=True)
+    )
+    """
+    kinds: dict[Any, Any] = {torch.nn.Linear: SparseLinear}
+    if convolutions:
+        kinds[torch.nn.Conv2d] = SparseConv2d
+    skipped = skip if callable(skip) else _by_name(model, skip)
+    chosen = {
+        name: module
+        for name, module in model.named_modules(remove_duplicate=False)
+        if type(module) in kinds and not skipped(name, module)
+    }
+    if not chosen:
+        raise InvalidInputError("sparsify_: the model has no dense layer to replace.")
+    _refuse_shared_weights(model, chosen)
+    made: dict[torch.nn.Module, torch.nn.Module] = {}
+    for name, module in chosen.items():
+        if module not in made:
+            sparse = kinds[type(module)].from_dense(module, density, epsilon=epsilon)
+            made[module] = sparse.train(module.training)
+        if name == "":
+            return made[module]
+        parent, _, attribute = name.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, made[module])
+    return model
+
+
+def _by_name(
+    model: torch.nn.Module, names: Sequence[str]
+) -> Callable[[str, torch.nn.Module], bool]:
+    if isinstance(names, str):
+        names = [names]
+    known = dict(model.named_modules(remove_duplicate=False))
+    if unknown := [name for name in names if name not in known]:
+        raise InvalidParameterError(
+            f"sparsify_: the model has no module {unknown[0]!r} to skip; it has {list(known)[1:]}."
+        )
+    return lambda name, _: any(name == given or name.startswith(f"{given}.") for given in names)
+
+
+def _refuse_shared_weights(model: torch.nn.Module, chosen: dict[str, torch.nn.Module]) -> None:
+    """Raise where replacing a layer would quietly part it from another that has its weight."""
+    modules = dict(model.named_modules())  # each module once, however often it is used
+    owners = Counter(
+        id(parameter)
+        for module in modules.values()
+        for parameter in module.parameters(recurse=False)
+    )
+    for name, module in chosen.items():
+        if owners[id(module.weight)] > 1:
+            raise InvalidInputError(
+                f"sparsify_: the weight of {name!r} is shared with another module; a sparse layer"
+                f" could not share it.\n  Give `skip=[{name!r}]`."
+            )
