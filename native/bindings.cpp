@@ -14,4 +14,5 @@ NB_MODULE(_native, m) {
     ratoon::bind_topology(m);
     ratoon::bind_linear(m);
     ratoon::bind_network(m);
+    ratoon::bind_evolution(m);
 }

@@ -60,5 +60,6 @@ auto to_numpy(Buffer<T>&& buffer) {
 void bind_topology(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_network(nb::module_& m);
+void bind_evolution(nb::module_& m);
 
 }  // namespace ratoon

@@ -1,0 +1,321 @@
+// The search for the largest absent gradients.
+//
+// The gradient of a layer is the product of two thin matrices, far too large to be written down.
+// It is computed block by block, and of every block only what may be among the largest is kept.
+//
+// By Cauchy and Schwarz a product is at most the product of the two norms.  Inputs and outputs are
+// sorted by norm, and blocks are taken in the order of what they can hold at most; so the pool of
+// candidates soon knows a good lower bound, and whatever lies below it is skipped: whole blocks,
+// then the tails of rows.  Nothing that belongs to the result is ever skipped, so the result does
+// not depend on the order of the work or on the number of threads.
+#include "absent.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absent_scan.hpp"
+#include "kernels.hpp"
+#include "linear.hpp"
+
+namespace ratoon {
+
+#define RATOON_DECLARE(isa)  \
+    namespace isa {          \
+    Scan<float> scan_f32();  \
+    Scan<double> scan_f64(); \
+    }
+RATOON_DECLARE(baseline)
+#if defined(__x86_64__)
+RATOON_DECLARE(avx2)
+RATOON_DECLARE(avx512)
+#endif
+
+namespace {
+
+template <typename T>
+Scan<T> pick(Scan<float> f32, Scan<double> f64) {
+    if constexpr (sizeof(T) == 4) {
+        (void)f64;
+        return f32;
+    } else {
+        (void)f32;
+        return f64;
+    }
+}
+
+template <typename T>
+Scan<T> scan_in_use() {
+#if defined(__x86_64__)
+    const std::string isa = isa_in_use();
+    if (isa == "avx512") return pick<T>(avx512::scan_f32(), avx512::scan_f64());
+    if (isa == "avx2") return pick<T>(avx2::scan_f32(), avx2::scan_f64());
+#endif
+    return pick<T>(baseline::scan_f32(), baseline::scan_f64());
+}
+
+// Whether a position is taken by a connection that stays.
+class Occupied {
+  public:
+    Occupied(const Topology& topology, std::span<const Index> kept)
+        : grid_(topology.grid()),
+          starts_(topology.starts()),
+          packed_(topology.packed().data()),
+          stays_(std::size_t(topology.n_connections()), false) {
+        for (Index slot : kept) stays_[std::size_t(slot)] = true;
+    }
+    bool operator()(Index input, Index output) const {
+        const Index in_tile = input / grid_.tile_in, out_tile = output / grid_.tile_out;
+        const Index t = out_tile * grid_.tiles_in() + in_tile;
+        const Tile tile = grid_.tile(in_tile, out_tile);
+        const auto wanted = Packed((input - grid_.first_input(in_tile)) << 16 |
+                                   (output - grid_.first_output(out_tile)));
+        const std::uint64_t key = tile.key(wanted);
+        const Packed* first = packed_ + starts_[t];
+        const Packed* last = packed_ + starts_[t + 1];
+        const Packed* found = std::lower_bound(
+            first, last, key, [&](Packed p, std::uint64_t k) { return tile.key(p) < k; });
+        return found != last && *found == wanted && stays_[std::size_t(found - packed_)];
+    }
+
+  private:
+    const Grid& grid_;
+    std::span<const Index> starts_;
+    const Packed* packed_;
+    std::vector<bool> stays_;
+};
+
+template <typename T>
+struct Candidate {
+    T magnitude;
+    std::uint32_t input, output;
+};
+
+// A total order: the larger first, of equal ones the lower position.
+template <typename T>
+bool better(const Candidate<T>& a, const Candidate<T>& b) {
+    if (a.magnitude != b.magnitude) return a.magnitude > b.magnitude;
+    return a.input != b.input ? a.input < b.input : a.output < b.output;
+}
+
+// The best candidates so far, shared by all threads.
+template <typename T>
+class Pool {
+  public:
+    explicit Pool(Index count) : count_(std::size_t(count)) {
+        // Denormal numbers count as zero in the kernels; and zero is no gradient.
+        worst_ = {std::numeric_limits<T>::min(), ~0u, ~0u};
+        least_.store(worst_.magnitude);
+        kept_.reserve(capacity());
+    }
+    // Nothing below this can be among the best any more.
+    T least() const { return least_.load(std::memory_order_relaxed); }
+
+    // Takes candidates over; `worst` becomes the worst that may still be among the best.
+    void add(std::vector<Candidate<T>>& candidates, Candidate<T>& worst) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto& candidate : candidates) {
+            if (!better(candidate, worst_)) continue;
+            kept_.push_back(candidate);
+            if (kept_.size() == capacity()) shrink();
+        }
+        candidates.clear();
+        worst = worst_;
+    }
+    std::vector<Candidate<T>>& best() {
+        shrink();
+        return kept_;
+    }
+
+  private:
+    std::size_t capacity() const { return 2 * count_ + 64; }
+    void shrink() {
+        if (kept_.size() < count_ || count_ == 0) return;
+        std::nth_element(kept_.begin(), kept_.begin() + Index(count_) - 1, kept_.end(), better<T>);
+        kept_.resize(count_);
+        worst_ = kept_.back();
+        least_.store(worst_.magnitude, std::memory_order_relaxed);
+    }
+
+    std::size_t count_;
+    std::vector<Candidate<T>> kept_;
+    Candidate<T> worst_;
+    std::atomic<T> least_;
+    std::mutex mutex_;
+};
+
+// The neurons of one side that have any signal, strongest first.
+struct ByNorm {
+    std::vector<std::uint32_t> neurons;
+    std::vector<double> norms;
+    Index size() const { return Index(neurons.size()); }
+};
+
+template <typename T>
+ByNorm sorted_by_norm(const T* rows, Index n, Index depth) {
+    std::vector<double> norms(static_cast<std::size_t>(n));
+    ByNorm sorted;
+    for (Index i = 0; i < n; ++i) {
+        double sum = 0;
+        for (Index c = 0; c < depth; ++c) sum += double(rows[i * depth + c]) * rows[i * depth + c];
+        norms[i] = std::sqrt(sum);
+        if (norms[i] > 0) sorted.neurons.push_back(std::uint32_t(i));
+    }
+    std::stable_sort(sorted.neurons.begin(), sorted.neurons.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return norms[a] > norms[b]; });
+    for (std::uint32_t i : sorted.neurons) sorted.norms.push_back(norms[i]);
+    return sorted;
+}
+
+// A block of the plane: ranks among the sorted inputs and outputs, and what it can hold at most.
+struct Block {
+    Index first_in, last_in, first_out, last_out;
+    double at_most;
+};
+
+std::vector<Block> blocks_strongest_first(const ByNorm& inputs, const ByNorm& outputs,
+                                          Index depth) {
+    constexpr Index kInputs = 4096, kNumbers = 1 << 15;  // 128 KB of outputs stay in the cache
+    const Index n_outputs = std::clamp(kNumbers / depth / kPanel * kPanel, kPanel, Index(4096));
+    std::vector<Block> blocks;
+    for (Index i = 0; i < inputs.size(); i += kInputs) {
+        for (Index j = 0; j < outputs.size(); j += n_outputs) {
+            blocks.push_back({i, std::min(i + kInputs, inputs.size()), j,
+                              std::min(j + n_outputs, outputs.size()),
+                              inputs.norms[i] * outputs.norms[j]});
+        }
+    }
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](const Block& a, const Block& b) { return a.at_most > b.at_most; });
+    return blocks;
+}
+
+template <typename T>
+class Search {
+  public:
+    Search(const Topology& topology, std::span<const Index> kept, const Factors<T>& factors,
+           Index count)
+        : factors_(factors),
+          scan_(scan_in_use<T>()),
+          occupied_(topology, kept),
+          inputs_(sorted_by_norm(factors.x, topology.grid().n_in, factors.depth)),
+          outputs_(sorted_by_norm(factors.d, topology.grid().n_out, factors.depth)),
+          // Rounding may bring a computed product above the product of the norms, by this much.
+          slack_(1 + double(factors.depth + 16) * std::numeric_limits<T>::epsilon()),
+          pool_(count) {}
+
+    void run(int n_threads) {
+        const auto blocks = blocks_strongest_first(inputs_, outputs_, factors_.depth);
+        const Index work = inputs_.size() * outputs_.size();
+        run_tasks(Index(blocks.size()), work, n_threads,
+                  [&](Index b) { look_at(blocks[std::size_t(b)]); });
+    }
+    std::vector<Candidate<T>>& best() { return pool_.best(); }
+
+  private:
+    bool may_hold(double at_most) const { return at_most * slack_ >= double(pool_.least()); }
+
+    Buffer<T> packed(const Block& block) const {
+        const Index n = block.last_out - block.first_out, depth = factors_.depth;
+        Buffer<T> numbers(divided_up(n, kPanel) * kPanel * depth);
+        numbers.fill_zero();
+        for (Index k = 0; k < n; ++k) {
+            const T* from = factors_.d + Index(outputs_.neurons[block.first_out + k]) * depth;
+            T* to = numbers.data() + k / kPanel * depth * kPanel + k % kPanel;
+            for (Index c = 0; c < depth; ++c) to[c * kPanel] = from[c];
+        }
+        return numbers;
+    }
+
+    void look_at(const Block& block) {
+        if (!may_hold(block.at_most)) return;
+        const Buffer<T> numbers = packed(block);
+        const Panels<T> panels{numbers.data(), factors_.depth};
+        const std::vector<T> nothing(std::size_t(factors_.depth), T(0));
+        std::vector<Hit<T>> places(1024);
+        std::vector<Candidate<T>> candidates;
+        Candidate<T> worst{pool_.least(), ~0u, ~0u};
+        Index n_panels = divided_up(block.last_out - block.first_out, kPanel);
+        for (Index i = block.first_in; i < block.last_in; i += kScanRows) {
+            // Norms only fall along inputs and panels, and the bound only rises.
+            const auto first_of = [&](Index p) {
+                return inputs_.norms[i] * outputs_.norms[block.first_out + p * kPanel];
+            };
+            while (n_panels > 0 && !may_hold(first_of(n_panels - 1))) --n_panels;
+            if (n_panels == 0) break;
+            const T* rows[kScanRows];
+            for (Index r = 0; r < kScanRows; ++r) {
+                rows[r] = i + r < block.last_in
+                              ? factors_.x + Index(inputs_.neurons[i + r]) * factors_.depth
+                              : nothing.data();
+            }
+            Index next = 0;
+            while (next < n_panels) {
+                Hits<T> hits{places.data(), Index(places.size()), 0};
+                next = scan_(rows, panels, next, n_panels, pool_.least(), hits);
+                for (Index h = 0; h < hits.size; ++h) {
+                    const Hit<T>& hit = places[std::size_t(h)];
+                    consider({hit.magnitude, inputs_.neurons[i + hit.row],
+                              outputs_.neurons[block.first_out + hit.column]},
+                             worst, candidates);
+                }
+                if (candidates.size() >= 1024) pool_.add(candidates, worst);
+            }
+        }
+        pool_.add(candidates, worst);
+    }
+
+    void consider(const Candidate<T>& candidate, const Candidate<T>& worst,
+                  std::vector<Candidate<T>>& candidates) const {
+        if (better(candidate, worst) && !occupied_(candidate.input, candidate.output)) {
+            candidates.push_back(candidate);
+        }
+    }
+
+    const Factors<T>& factors_;
+    Scan<T> scan_;
+    Occupied occupied_;
+    ByNorm inputs_, outputs_;
+    double slack_;
+    Pool<T> pool_;
+};
+
+}  // namespace
+
+void check_kept(const Topology& topology, std::span<const Index> kept) {
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+        if (kept[k] < 0 || kept[k] >= topology.n_connections() ||
+            (k > 0 && kept[k] <= kept[k - 1])) {
+            throw std::invalid_argument("kept slots must be ascending and in range");
+        }
+    }
+}
+
+template <typename T>
+Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
+                             const Factors<T>& factors, Index count, int n_threads) {
+    check_kept(topology, kept);
+    if (count < 0) throw std::invalid_argument("a negative number of connections is asked for");
+    if (count == 0 || factors.depth == 0) return {};
+    Search<T> search(topology, kept, factors, count);
+    search.run(n_threads);
+    const auto& best = search.best();
+    Buffer<Index> positions(Index(best.size()));
+    const Index n_out = topology.grid().n_out;
+    for (std::size_t k = 0; k < best.size(); ++k) {
+        positions[Index(k)] = Index(best[k].input) * n_out + best[k].output;
+    }
+    std::sort(positions.data(), positions.data() + positions.size());
+    return positions;
+}
+
+template Buffer<Index> largest_absent(const Topology&, std::span<const Index>,
+                                      const Factors<float>&, Index, int);
+template Buffer<Index> largest_absent(const Topology&, std::span<const Index>,
+                                      const Factors<double>&, Index, int);
+
+}  // namespace ratoon

@@ -1,0 +1,42 @@
+// Connections that are not there: which of them would have the largest gradient, and how to grow
+// given ones.  Neither ever holds more than a small block of the plane of inputs by outputs.
+#pragma once
+
+#include <span>
+
+#include "topology.hpp"
+
+namespace ratoon {
+
+// Two thin matrices whose product is the gradient: at position (i, j) it is <x[i], d[j]>, over
+// `depth` numbers (the samples of a minibatch, or of several).
+template <typename T>
+struct Factors {
+    const T* x;  // (n_in, depth)
+    const T* d;  // (n_out, depth)
+    Index depth;
+};
+
+// The `count` positions with the largest |gradient| that the slots `kept` (ascending) leave empty;
+// of equal ones the lower positions.  Ascending.  Positions without a gradient are never among
+// them, so there may be fewer.
+//
+// Exact.  Time falls with how unequal neurons are: a pair whose norms multiply to less than the
+// smallest gradient found so far is not looked at.  Memory: about 24 bytes per position returned.
+template <typename T>
+Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
+                             const Factors<T>& factors, Index count, int n_threads);
+
+// Keep the given slots (ascending) and grow connections at the given positions (ascending, not
+// occupied by what is kept).  `origin`: old slot, or -1 for a new connection.
+struct GrownAt {
+    TopologyPtr topology;
+    Buffer<Index> origin;
+};
+GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
+                std::span<const Index> positions);
+
+// Throws std::invalid_argument unless slots are ascending and exist.
+void check_kept(const Topology& topology, std::span<const Index> kept);
+
+}  // namespace ratoon

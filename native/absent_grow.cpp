@@ -1,0 +1,71 @@
+// Growing connections at given positions: a merge, tile by tile.
+#include <algorithm>
+#include <vector>
+
+#include "absent.hpp"
+
+namespace ratoon {
+namespace {
+
+// Tile in the upper half, key inside it in the lower: sorts as slots do.
+std::vector<std::uint64_t> coded(const Grid& grid, std::span<const Index> positions) {
+    std::vector<std::uint64_t> codes;
+    codes.reserve(positions.size());
+    for (Index position : positions) {
+        if (position < 0 || position / grid.n_out >= grid.n_in) {
+            throw std::invalid_argument("a position to grow at lies outside the layer");
+        }
+        const Index input = position / grid.n_out, output = position % grid.n_out;
+        const Index in_tile = input / grid.tile_in, out_tile = output / grid.tile_out;
+        const auto local = Packed((input - grid.first_input(in_tile)) << 16 |
+                                  (output - grid.first_output(out_tile)));
+        codes.push_back(std::uint64_t(out_tile * grid.tiles_in() + in_tile) << 32 |
+                        grid.tile(in_tile, out_tile).key(local));
+    }
+    std::sort(codes.begin(), codes.end());
+    return codes;
+}
+
+}  // namespace
+
+GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
+                std::span<const Index> positions) {
+    check_kept(topology, kept);
+    const Grid& grid = topology.grid();
+    const auto codes = coded(grid, positions);
+    const auto starts = topology.starts();
+    const Packed* old = topology.packed().data();
+    const Index n = Index(kept.size() + codes.size());
+    std::vector<Index> new_starts(std::size_t(grid.n_tiles()) + 1, 0);
+    Buffer<Packed> packed(n);
+    Buffer<Index> origin(n);
+    std::size_t next_kept = 0, next_grown = 0;
+    Index slot = 0;
+    for (Index t = 0; t < grid.n_tiles(); ++t) {
+        const Tile tile = grid.tile(t);
+        // Beyond any key, so that the other side goes first.
+        constexpr std::uint64_t kNone = ~std::uint64_t(0);
+        std::uint64_t last = kNone;
+        while (true) {
+            const bool has_kept = next_kept < kept.size() && kept[next_kept] < starts[t + 1];
+            const bool has_grown = next_grown < codes.size() && Index(codes[next_grown] >> 32) == t;
+            if (!has_kept && !has_grown) break;
+            const std::uint64_t kept_key = has_kept ? tile.key(old[kept[next_kept]]) : kNone;
+            const std::uint64_t grown_key = has_grown ? codes[next_grown] & 0xffffffffu : kNone;
+            const std::uint64_t key = std::min(kept_key, grown_key);
+            if (key == last) {
+                throw std::invalid_argument("a position to grow at is taken already");
+            }
+            last = key;
+            packed[slot] = tile.at(key);
+            origin[slot++] = kept_key <= grown_key ? kept[next_kept++] : -1;
+            next_grown += grown_key < kept_key;
+        }
+        new_starts[t + 1] = slot;
+    }
+    return {std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(new_starts),
+                                       std::move(packed)),
+            std::move(origin)};
+}
+
+}  // namespace ratoon

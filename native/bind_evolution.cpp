@@ -1,0 +1,47 @@
+// What strategies need beyond SET's own path: absent gradients, and growth at given positions.
+#include "absent.hpp"
+#include "bindings.hpp"
+
+namespace ratoon {
+namespace {
+
+std::span<const Index> as_span(const Vector<const Index>& array) {
+    return {array.data(), array.size()};
+}
+
+template <typename T>
+auto bound_largest_absent(const Topology& topology, Vector<const Index> kept, Rows<const T> x,
+                          Rows<const T> d, Index count, int n_threads) {
+    require(Index(x.shape(0)) == topology.grid().n_in, "x needs one row per input");
+    require(Index(d.shape(0)) == topology.grid().n_out, "d needs one row per output");
+    require(x.shape(1) == d.shape(1), "x and d need as many columns");
+    Buffer<Index> positions;
+    {
+        nb::gil_scoped_release release;
+        positions = largest_absent<T>(topology, as_span(kept),
+                                      {x.data(), d.data(), Index(x.shape(1))}, count, n_threads);
+    }
+    return to_numpy(std::move(positions));
+}
+
+}  // namespace
+
+void bind_evolution(nb::module_& m) {
+    m.def("largest_absent", &bound_largest_absent<float>, "topology"_a, "kept"_a.noconvert(),
+          "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
+    m.def("largest_absent", &bound_largest_absent<double>, "topology"_a, "kept"_a.noconvert(),
+          "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
+    m.def(
+        "grow_at",
+        [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {
+            GrownAt grown;
+            {
+                nb::gil_scoped_release release;
+                grown = grow_at(topology, as_span(kept), as_span(positions));
+            }
+            return nb::make_tuple(grown.topology, to_numpy(std::move(grown.origin)));
+        },
+        "topology"_a, "kept"_a.noconvert(), "positions"_a.noconvert());
+}
+
+}  // namespace ratoon
