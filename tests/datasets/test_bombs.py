@@ -67,7 +67,6 @@ BOMBS = {
     "lines_series_matrix.txt.gz": lambda path: gzip_bomb(
         path, SERIES + b"\t1\t1\n", b"a\t0\t0\t0\n"
     ),
-    "bomb.csv.gz": lambda path: gzip_bomb(path, b"id,a\n", b"0"),
     "bomb.libsvm.gz": lambda path: gzip_bomb(path, b"1 1:1\n", b"1 1:1 2:0\n"),
     "bomb.npz": npz_bomb,
     "bomb.mat": mat_bomb,

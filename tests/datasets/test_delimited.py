@@ -98,6 +98,12 @@ def test_text_about_genes_is_left_out_and_said(write):
     assert "text about the features left out: 'Description'" in data.notes
 
 
+def test_a_gct_file_is_a_table_with_two_more_lines(write):
+    text = "#1.2\n2\t3\nName\tDescription\tA\tB\tC\ng1\tx\t1\t2\t3\ng2\ty\t4\t5\t6\n"
+    data = read(write("t.gct", text))
+    assert_array_equal(data.X, [[1, 4], [2, 5], [3, 6]])
+
+
 def test_labels_come_from_a_sample_sheet_by_name_whatever_its_order(write):
     table = write("t.csv", "id,g1,g2\nA,1,2\nB,3,4\n")
     sheet = write("sheet.csv", "name,group,age\nB,case,40\nZ,case,50\nA,control,60\n")

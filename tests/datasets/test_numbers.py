@@ -6,7 +6,10 @@ from numpy.testing import assert_array_equal
 
 from ratoon.datasets.numbers import NotANumberError, parse_block
 
-plain = st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{0,9})?|-?\.[0-9]{1,9}", fullmatch=True)
+whole = st.integers(0, 10**9).map(str)
+decimals = st.sampled_from(["", ".", ".5", ".000", ".0123", ".123456789"])
+sign = st.sampled_from(["", "-"])
+plain = st.tuples(sign, whole | st.just("00"), decimals).map("".join) | st.just("-.25")
 scientific = st.floats(allow_nan=False).map(repr)
 missing = st.sampled_from(["", "NA", "null", " ", '"NA"'])
 quoted = plain.map('"{}"'.format)

@@ -13,6 +13,7 @@ from ratoon.datasets.read import read
 from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.show import Examination, examine
 from ratoon.datasets.suspicion import Finding
+from ratoon.datasets.write import write
 
 __all__ = [
     "Dataset",
@@ -33,4 +34,5 @@ __all__ = [
     "make_microarray",
     "read",
     "treat_missing",
+    "write",
 ]

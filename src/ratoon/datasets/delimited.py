@@ -136,9 +136,13 @@ def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
 
 def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
     """Yield numbered lines; blank ones and comments are passed over."""
+    is_gct = False
     for number, line in enumerate(read_lines(path, limits), 1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
+            is_gct = line.startswith((b"#1.2", b"#1.3"))
+        if number == 2 and is_gct:
+            continue  # the sizes of the table, which it has anyway
         if line and not line.startswith(b"#") and not line.isspace():
             yield number, line
 

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ratoon import errors
 from ratoon.datasets.arrays import as_matrix, check_compressed
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.limits import GIB, Limits
-from ratoon.errors import FormatError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
 
 _ANSWER = "answer.json"
 _PARTS = ("data", "indices", "indptr")
+_ERRORS = {kind.__name__: kind for kind in (InvalidInputError, InvalidParameterError)}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
 def _collect(path: Path, folder: Path) -> Dataset:
     answer = json.loads((folder / _ANSWER).read_text(encoding="utf-8"))
     if "error" in answer:
-        kind = getattr(errors, str(answer["error"]), FormatError)
+        kind = _ERRORS.get(str(answer["error"]), FormatError)
         raise kind(str(answer["message"]).replace(os.path.abspath(path), str(path)))
     if answer["sparse"]:
         data, indices, indptr = (_load(folder / f"X_{part}.npy") for part in _PARTS)
@@ -158,7 +158,7 @@ def answer(data: Dataset, folder: Path) -> None:
     (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")
 
 
-def answer_error(error: errors.RatoonError, folder: Path) -> None:
+def answer_error(error: RatoonError, folder: Path) -> None:
     """Write why a file was refused; called in the child."""
     said = {"error": type(error).__name__, "message": str(error)}
     (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""Damaged and hostile variants of a good file of each format of our own parsers.
+
+A mutant is read or refused with a `RatoonError`; any other exception, and any crash, fails.  What
+is read is used, so that a bad index that slipped through would show.  The short version runs with
+every test run; ``pytest -m soak`` runs 100,000 mutants of each format.
+"""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from ratoon.datasets import Limits, read
+from ratoon.errors import RatoonError
+
+SMALL = Limits(array_bytes=10**7, rows=10**5, columns=10**5, expanded_bytes=10**7)
+X = np.round(np.random.default_rng(0).normal(size=(6, 5)), 3) * (np.arange(5) != 2)
+WORDS = [b"\0", b"\xff", b"nan", b"-", b"\n", b"\t", b",", b":", b'"', b"99999999999", b"1e999"]
+INTEGERS = [0, 1, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1]
+
+
+def mat(compress):
+    buffer = io.BytesIO()
+    names = np.array(["a", "b", "c", "d", "e"], dtype=object)
+    variables = {"X": sp.csc_matrix(X), "Y": np.arange(6) % 2, "genes": names, "Z": X}
+    scipy.io.savemat(buffer, variables, do_compression=compress)
+    return buffer.getvalue()
+
+
+def npz(save, *arguments, **arrays):
+    buffer = io.BytesIO()
+    save(buffer, *arguments, **arrays)
+    return buffer.getvalue()
+
+
+def csv():
+    rows = [f"s{i}," + ",".join(map(str, row)) + f",{'xy'[i % 2]}" for i, row in enumerate(X)]
+    return ("sample,a,b,c,d,e,class\n" + "\n".join(rows) + "\n").encode()
+
+
+def series_matrix():
+    lines = ['!Series_title\t"t"', "!Sample_characteristics_ch1" + '\t"kind: x"\t"kind: y"' * 3]
+    lines += ["!series_matrix_table_begin", "ID_REF" + "".join(f'\t"GSM{i}"' for i in range(6))]
+    lines += [f'"g{j}"\t' + "\t".join(map(str, X[:, j])) for j in range(5)]
+    return "\n".join([*lines, "!series_matrix_table_end\n"]).encode()
+
+
+def matrix_market():
+    entries = [f"{i + 1} {j + 1} {X[i, j]}" for i, j in zip(*X.nonzero(), strict=True)]
+    heading = f"%%MatrixMarket matrix coordinate real general\n6 5 {len(entries)}\n"
+    return (heading + "\n".join(entries) + "\n").encode()
+
+
+def libsvm():
+    rows = ["1 " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row) if v) for row in X]
+    return "\n".join(rows).encode()
+
+
+GOOD = {
+    "packed.mat": mat(True),
+    "plain.mat": mat(False),
+    "dense.npz": npz(np.savez, X=X, y=np.arange(6) % 2),
+    "sparse.npz": npz(sp.save_npz, sp.csr_matrix(X), compressed=False),
+    "table.csv": csv(),
+    "table.csv.gz": gzip.compress(csv()),
+    "s_series_matrix.txt": series_matrix(),
+    "lone.mtx": matrix_market(),
+    "rows.libsvm": libsvm(),
+}
+
+
+def mutant(content, rng):
+    """Change, cut, repeat or insert a few bytes, with a taste for limits of integers."""
+    content = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        place = int(rng.integers(len(content)))
+        length = int(rng.integers(1, 9))
+        match rng.integers(7):
+            case 0:
+                content[place] ^= 1 << int(rng.integers(8))
+            case 1:
+                content[place] = int(rng.integers(256))
+            case 2:
+                value = INTEGERS[rng.integers(len(INTEGERS))]
+                content[place : place + 4] = value.to_bytes(4, "little")
+            case 3:
+                del content[place : place + length]
+            case 4:
+                content[place:place] = content[place : place + length]
+            case 5:
+                content[place:place] = WORDS[rng.integers(len(WORDS))]
+            case 6:
+                del content[max(place, 1) :]
+        if not content:
+            return b"x"
+    return bytes(content)
+
+
+def read_mutants(folder, name, count, seed):
+    rng = np.random.default_rng(seed)
+    path = folder / name
+    path.write_bytes(GOOD[name])
+    read(path)
+    for number in range(count):
+        path.write_bytes(mutant(GOOD[name], rng))
+        try:
+            data = read(path, limits=SMALL, missing="keep", duplicates="keep")
+        except RatoonError:
+            continue
+        except Exception as error:
+            error.add_note(f"mutant {number} of {name}, seed {seed}")
+            raise
+        with np.errstate(all="ignore"):
+            data.X @ np.ones(data.n_features, dtype=data.X.dtype)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_mutants_are_read_or_refused_and_nothing_else(tmp_path, name):
+    read_mutants(tmp_path, name, 150, seed=1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", GOOD)
+def test_a_hundred_thousand_mutants_are_read_or_refused_and_nothing_else(tmp_path, name):
+    read_mutants(tmp_path, name, 100_000, seed=2)
