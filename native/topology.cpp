@@ -34,6 +34,8 @@ void Grid::check() const {
         refuse("tile_in must be a multiple of 16 in [16, 65536]");
     }
     if (tile_out < 1 || tile_out > kTileSide) refuse("tile_out must be in [1, 65536]");
+    // Every tile costs a few words, connected or not.
+    if (n_tiles() > Index(1) << 24) refuse("more than 2^24 tiles: the layer is too wide both ways");
 }
 
 TopologyPtr Topology::checked(const Grid& grid, std::span<const Index> starts,

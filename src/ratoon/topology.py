@@ -62,7 +62,7 @@ class Topology:
         grid = suited_grid(shape, n_connections)
         try:
             return cls(_native.Topology.random(grid, n_connections, seed, n_threads))
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InvalidInputError(f"a {shape[0]} -> {shape[1]} layer: {error}") from None
 
     @classmethod
@@ -83,12 +83,10 @@ class Topology:
         >>> values[order]                  # the same values by slot
         array([5., 7.])
         """
-        rows = np.ascontiguousarray(inputs, dtype=np.int64).ravel()
-        columns = np.ascontiguousarray(outputs, dtype=np.int64).ravel()
+        rows, columns = as_indices(inputs), as_indices(outputs)
+        grid = suited_grid(shape, rows.size)
         try:
-            native, order = _native.Topology.from_pairs(
-                suited_grid(shape, rows.size), rows, columns
-            )
+            native, order = _native.Topology.from_pairs(grid, rows, columns)
         except ValueError as error:
             raise InvalidInputError(f"a {shape[0]} -> {shape[1]} layer: {error}") from None
         return cls(native), order
@@ -96,8 +94,9 @@ class Topology:
     @classmethod
     def from_positions(cls, shape: tuple[int, int], positions: ArrayLike) -> Topology:
         """Build from flat row-major positions: ``input * n_out + output``."""
-        flat = np.asarray(positions, dtype=np.int64)
-        return cls.from_pairs(shape, flat // shape[1], flat % shape[1])
+        flat = as_indices(positions)
+        n_out = suited_grid(shape, flat.size).n_out
+        return cls.from_pairs(shape, flat // n_out, flat % n_out)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> tuple[Topology, NDArray[Any]]:
@@ -131,7 +130,8 @@ class Topology:
             If tiles, starts or any index are not what they must be.
         """
         try:
-            grid = _native.Grid.of(shape[0], shape[1], tile[0], tile[1], grouped)
+            (n_in, n_out), (tile_in, tile_out) = shape, tile
+            grid = _native.Grid.of(n_in, n_out, tile_in, tile_out, grouped)
             return cls(_native.Topology.checked(grid, starts, packed))
         except (ValueError, TypeError) as error:
             raise InvalidInputError(f"not a valid topology: {error}") from None
@@ -235,9 +235,11 @@ class Topology:
 
     def regrow(self, kept: IntArray, count: int, *, seed: int, n_threads: int = 1) -> Rewiring:
         """Keep the slots ``kept`` and grow ``count`` more, uniformly among the empty positions."""
-        native, origin = self._native.regrow_uniformly(
-            np.ascontiguousarray(kept, dtype=np.int64), count, seed, n_threads
-        )
+        slots = as_indices(kept)
+        try:
+            native, origin = self._native.regrow_uniformly(slots, count, seed, n_threads)
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"{self!r} cannot grow so: {error}") from None
         return Rewiring(Topology(native), origin)
 
     def __eq__(self, other: object) -> bool:
@@ -324,6 +326,15 @@ class Rewiring:
 def suited_grid(shape: tuple[int, int], n_connections: int) -> _native.Grid:
     """Cut a layer into tiles, by its shape and number of connections alone."""
     try:
-        return _native.Grid.suited_to(shape[0], shape[1], n_connections)
+        n_in, n_out = shape
+        return _native.Grid.suited_to(n_in, n_out, n_connections)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"a layer of shape {shape!r}: {error}") from None
+
+
+def as_indices(values: ArrayLike) -> IntArray:
+    """Return whole numbers as native code takes them; other numbers are not rounded to some."""
+    array = np.asarray(values)
+    if array.size > 0 and array.dtype.kind not in "iu":
+        raise InvalidInputError(f"connections are told by whole numbers, not by {array.dtype}.")
+    return np.ascontiguousarray(array, dtype=np.int64).ravel()
