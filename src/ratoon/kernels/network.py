@@ -25,25 +25,49 @@ def as_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
     """Wrap samples for native code: a dense array as it lies in memory, or a CSR matrix.
 
     Dense float32 and float64 arrays (memory maps too) are read where they are, whatever the number
-    type of the network.  CSR matrices are checked entry by entry.
+    type of the network.  Sparse matrices are read as CSR and checked entry by entry.
+
+    Raises
+    ------
+    InvalidInputError
+        If a sparse matrix is damaged, or there are not two dimensions.
     """
     if scipy.sparse.issparse(x):
-        matrix = scipy.sparse.csr_array(x)
-        if max(matrix.shape) > np.iinfo(np.int32).max:
-            raise InvalidInputError(f"a sparse matrix of shape {matrix.shape} is too large.")
-        return _native.Samples.csr(
-            np.ascontiguousarray(matrix.indptr, dtype=np.int64),
-            np.ascontiguousarray(matrix.indices, dtype=np.int32),
-            np.ascontiguousarray(matrix.data, dtype=dtype),
-            matrix.shape[1],
-        )
+        try:
+            return sparse_samples(x, dtype)
+        except ValueError as error:
+            raise InvalidInputError(f"the sparse samples cannot be used: {error}") from None
     dense = np.asarray(x)
+    if dense.ndim != 2:
+        raise InvalidInputError(f"samples are rows of features, got shape {dense.shape}.")
     if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         dense = dense.astype(dtype)
     readable = dense.flags.aligned and dense.strides[1] == dense.itemsize and dense.strides[0] >= 0
     if not readable and dense.size > 0:
         dense = np.require(dense, requirements=["C", "A"])
     return _native.Samples.dense(dense)
+
+
+def sparse_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
+    """Wrap a SciPy matrix of any format; entries given twice are summed, as SciPy does."""
+    # SciPy converts and sorts without looking at indices: a damaged matrix would crash it.
+    if x.format == "coo":
+        x = scipy.sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)
+    elif x.format in ("csr", "csc", "bsr"):
+        x = type(x)((x.data, x.indices, x.indptr), shape=x.shape)
+        x.check_format(full_check=True)
+    matrix = scipy.sparse.csr_array(x)
+    if max(matrix.shape) > np.iinfo(np.int32).max:
+        raise ValueError(f"shape {matrix.shape} is too large")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return _native.Samples.csr(
+        np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        np.ascontiguousarray(matrix.data, dtype=dtype),
+        matrix.shape[1],
+    )
 
 
 @dataclass(frozen=True)
