@@ -56,6 +56,12 @@ class SparseLayer:
         self.state = [np.zeros_like(self.weights) for _ in range(n_arrays)]
         self.bias_state = [np.zeros_like(self.bias) for _ in range(n_arrays)]
 
+    def own_arrays(self) -> None:
+        """Replace arrays that may only be read, such as memory maps, by copies."""
+        self.weights, self.bias = _writable(self.weights), _writable(self.bias)
+        self.state = [_writable(values) for values in self.state]
+        self.bias_state = [_writable(values) for values in self.bias_state]
+
     def apply(self, rewiring: Rewiring) -> None:
         """Take over a new topology and bring every value along; new connections have no state."""
         self.weights = rewiring.carry_weights(self.weights)
@@ -85,6 +91,10 @@ class SparseLayer:
             [values.copy() for values in self.state],
             [values.copy() for values in self.bias_state],
         )
+
+
+def _writable(values: Array) -> Array:
+    return values if values.flags.writeable else values.copy()
 
 
 def make_layer(

@@ -132,6 +132,7 @@ class SparseMLP:
         """Return the network as native code sees it, sharing all arrays."""
         native = NativeNetwork(self.dtype, loss, n_threads)
         for layer in self.layers:
+            layer.own_arrays()  # native code takes only what it may write to
             native.add_layer(
                 layer.topology,
                 layer.weights,

@@ -6,4 +6,5 @@ from ratoon.training.callbacks import Callback as Callback
 from ratoon.training.loop import Training as Training
 from ratoon.training.loop import TrainingData as TrainingData
 from ratoon.training.plan import TrainingPlan as TrainingPlan
+from ratoon.training.progress import ProgressBar as ProgressBar
 from ratoon.training.stopping import EarlyStopping as EarlyStopping

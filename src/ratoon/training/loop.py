@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -129,6 +129,7 @@ class Training:
         self.stopping = stopping
         self.callbacks = list(callbacks)
         self.should_stop = False
+        self.rewired_by_layer = [0] * len(network.layers)
         for layer in network.layers:
             if len(layer.state) != plan.optimizer.n_states:
                 layer.clear_state(plan.optimizer.n_states)
@@ -266,7 +267,14 @@ class Training:
             layer.apply(rewiring)
         for callback in listeners:
             callback.on_rewire(self, rewirings)
-        return sum(rewiring.n_grown for rewiring in rewirings)
+        return self._count_rewired(rewiring.n_grown for rewiring in rewirings)
+
+    def _count_rewired(self, by_layer: Iterable[int]) -> int:
+        counts = list(by_layer)
+        self.rewired_by_layer = [
+            before + new for before, new in zip(self.rewired_by_layer, counts, strict=True)
+        ]
+        return sum(counts)
 
     def _watch(self, clock: Clock, batch: NDArray[np.int64]) -> None:
         strategy = self.plan.evolution

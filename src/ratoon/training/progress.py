@@ -1,0 +1,81 @@
+"""A progress bar: epochs, loss, score and connections, in a terminal or a notebook."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ratoon.history import EpochRecord
+from ratoon.training.callbacks import Callback
+from ratoon.training.loop import Training
+
+
+class ProgressBar(Callback):
+    """Show how far training is and how well it goes.
+
+    Parameters
+    ----------
+    description : str
+        What stands to the left of the bar.
+    **options
+        Handed on to ``tqdm.auto.tqdm``: ``file``, ``leave``, ``ncols``, ...
+
+    Examples
+    --------
+    >>> import io
+    >>> from ratoon import SparseMLPRegressor
+    >>> bar = ProgressBar("demo", file=(screen := io.StringIO()), ncols=100)
+    >>> _ = SparseMLPRegressor(max_iter=2, callbacks=bar).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> "100%" in screen.getvalue() and "connections=" in screen.getvalue()
+    True
+    """
+
+    def __init__(self, description: str = "training", **options: Any) -> None:
+        self.description = description
+        self.options = options
+        self._bar: Any = None
+        self._first = 0
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Open the bar."""
+        from tqdm.auto import tqdm
+
+        self._first = training.epochs_done
+        self._bar = tqdm(
+            total=max(training.plan.n_epochs - self._first, 1),
+            desc=self.description,
+            unit="epoch",
+            # Epochs are counted in fractions while they last; their decimals tell nobody anything.
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
+            **self.options,
+        )
+
+    def on_progress(self, training: Training, steps_done: int) -> None:
+        """Move within an epoch."""
+        n_samples = training.data.n_samples
+        n_steps = math.ceil(n_samples / training.plan.batch_for(n_samples))
+        self._move_to(training.epochs_done - self._first + min(steps_done / n_steps, 1.0))
+
+    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
+        """Move on to the next epoch, and say how the last one went."""
+        if self._bar is None:
+            return
+        told = {"epoch": record.epoch + 1, "loss": f"{record.loss:.4g}"}
+        if record.validation_score is not None:
+            told["score"] = f"{record.validation_score:.4g}"
+        told["connections"] = f"{record.n_connections:,}"
+        self._bar.set_postfix(told, refresh=False)
+        self._move_to(training.epochs_done - self._first)
+
+    def on_fit_end(self, training: Training) -> None:
+        """Close the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _move_to(self, place: float) -> None:
+        if self._bar is not None:
+            self._bar.update(place - self._bar.n)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_bar": None}
