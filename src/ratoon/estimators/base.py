@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,29 +14,55 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
+from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.inputs import checked_samples, checked_weights
 from ratoon.estimators.parameters import check_parameters
+from ratoon.estimators.planning import FitPlan, make_plan
 from ratoon.estimators.presets import Settings, Shape, resolve
+from ratoon.estimators.report import FitReport, make_report
+from ratoon.estimators.sklearn_callbacks import (
+    HAS_PROTOCOL,
+    CallbackSupportMixin,
+    Relay,
+    with_callbacks,
+)
 from ratoon.estimators.threads import threads_for
-from ratoon.history import History
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
-from ratoon.training import Callback, EarlyStopping, Training, TrainingData, TrainingPlan
+from ratoon.training import (
+    Callback,
+    EarlyStopping,
+    ProgressBar,
+    Training,
+    TrainingData,
+    TrainingPlan,
+)
 
 Array = NDArray[Any]
 
 _ROWS_AT_ONCE = 32
 
 
-class BaseSparseMLP(BaseEstimator, ABC):
+class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
     """Fit, fit on, and raw outputs; what targets mean is for the classes below to say."""
 
     # ---------------------------------------------------------------- for the classes below
 
+    _is_classifier: bool
+
     @abstractmethod
-    def _learn_targets(self, y: Any, classes: Any, weights: Array | None) -> None:
+    def _check_target(self, y: Any) -> Array:
+        """Return y as an array of the right dimension, or raise."""
+
+    @abstractmethod
+    def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
         """Learn what there is to learn from y: classes, or mean and spread."""
+
+    @abstractmethod
+    def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
+        """Raise if the targets are not of the kind the first call had."""
 
     @abstractmethod
     def _n_outputs(self) -> int:
@@ -46,34 +73,32 @@ class BaseSparseMLP(BaseEstimator, ABC):
         """Loss of the network."""
 
     @abstractmethod
-    def _encode(self, y: Any, settings: Settings, where: str) -> Array:
+    def _encode(self, y: Array, settings: Settings, where: str) -> Array:
         """Return the targets of samples, (samples, outputs)."""
 
     @abstractmethod
-    def _weigh(self, y: Any, weights: Array | None) -> Array | None:
+    def _weigh(self, labelled: Labelled) -> Array | None:
         """Return what every sample counts in training."""
+
+    @abstractmethod
+    def _strata(self, y: Array) -> Array | None:
+        """Return the class of every sample, where validation is to have all of them."""
 
     @abstractmethod
     def _score(self, outputs: Array, data: TrainingData) -> float:
         """Score raw outputs on validation data; higher is better."""
 
-    @abstractmethod
-    def _check_target(self, y: Any) -> Array:
-        """Return y as an array of the right dimension, or raise."""
-
-    @abstractmethod
-    def _held_out(self, y: Array, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        """Choose the rows that are kept for validation."""
-
     # ------------------------------------------------------------------------------- fitting
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
-        """Train on samples ``X`` (samples, features) with targets ``y``.
+        """Train on samples ``X`` with targets ``y``.
 
         Parameters
         ----------
-        X : array, memory map, SciPy matrix, pandas, polars or Arrow table
-            Samples in rows.  Never changed, and not copied where that can be avoided.
+        X : array, memory map, SciPy matrix, pandas, polars or Arrow table, AnnData
+            Samples in rows, features in columns.  Never changed, and not copied where that can be
+            avoided; sparse matrices stay sparse.
         y : array-like
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -85,235 +110,239 @@ class BaseSparseMLP(BaseEstimator, ABC):
         -------
         self
         """
-        given = self._checked_parameters()
         fresh = not (self.warm_start and hasattr(self, "_progress"))
-        self._train(given, X, y, sample_weight, eval_set, fresh=fresh, n_epochs=None)
-        return self
+        return self._train(X, y, sample_weight, eval_set, fresh=fresh)
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, eval_set: Any) -> Self:
-        given = self._checked_parameters()
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
         if self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
                 "  Only `fit` sees all samples, and so can hold some of them back."
             )
         fresh = not hasattr(self, "_progress")
-        self._train(given, X, y, sample_weight, eval_set, fresh=fresh, n_epochs=1, classes=classes)
-        return self
-
-    def _checked_parameters(self) -> dict[str, Any]:
-        given = self.get_params(deep=False)
-        check_parameters(given, owner=type(self).__name__)
-        return given
+        return self._train(
+            X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
+        )
 
     def _train(
         self,
-        given: dict[str, Any],
         X: Any,
         y: Any,
         sample_weight: Any,
         eval_set: Any,
         *,
         fresh: bool,
-        n_epochs: int | None,
+        one_epoch: bool = False,
         classes: Any = None,
-    ) -> None:
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y"
-                f" is None."
-            )
-        x = checked_samples(self, X, reset=fresh)
-        target = self._check_target(y)
-        if target.shape[0] != x.shape[0]:
-            raise InvalidInputError(
-                f"Found input variables with inconsistent numbers of samples: X has {x.shape[0]},"
-                f" y has {target.shape[0]}."
-            )
-        weights = checked_weights(sample_weight, x.shape[0])
+    ) -> Self:
+        given = self._checked_parameters()
+        labelled = self._labelled(X, y, sample_weight, reset=fresh)
         if fresh:
-            self._learn_targets(target, classes, weights)
-        elif classes is not None or not fresh:
-            self._compare_targets(target, classes)
-        shape = self._shape_of(x) if fresh else self._progress.shape
-        settings = resolve(given, shape)
-        rows, validation_rows = None, None
-        if self.early_stopping and eval_set is None:
-            seed = draw_root(self.random_state) if fresh else self._progress.seed
-            rows, validation_rows = self._split(target, seed)
+            self._learn_targets(labelled, classes)
+            shape = self._shape_of(labelled)
+            seed = draw_root(self.random_state)
         else:
-            seed = draw_root(self.random_state) if fresh else self._progress.seed
-        training_weights = self._weigh(target, weights)
-        n_threads = 1
+            self._compare_targets(labelled, classes)
+            shape, seed = self._progress.shape, self._progress.seed
+        settings = resolve(given, shape)
+        held = None
+        if self.early_stopping and eval_set is None:
+            generator = derive_generator(seed, "validation split")
+            strata = self._strata(labelled.y)
+            held = hold_out(labelled.n_samples, self.validation_fraction, generator, strata)
         if fresh:
-            used = weights
-            if rows is not None:
-                used = np.zeros(x.shape[0])
-                used[rows] = 1.0 if weights is None else weights[rows]
-            scaling = learn_scaling(
-                x, used, scale=self.scale, clip=settings.clip, dtype=settings.dtype
-            )
-            network = start_network(
-                settings, shape, scaling=scaling, topology=self.topology, seed=seed, n_threads=1
-            )
-            progress = Progress(seed, shape, network)
+            progress = self._begin(labelled, held, settings, shape, seed)
         else:
             progress = self._progress
-            self._refuse_sparse_if_centred(x)
-            if n_epochs is None or progress.epochs_done >= settings.max_iter:
+            self._refuse_sparse_if_centred(labelled.x, progress)
+            if not one_epoch or progress.epochs_done >= settings.max_iter:
                 progress.begin_cycle(settings.optimizer.n_states)
-        dtype = progress.latest.dtype
-        n_threads = threads_for(
-            self.n_jobs, progress.latest.n_connections * min(settings.batch_size, x.shape[0])
-        )
-        data = TrainingData.of(
-            x,
-            self._encode(target, settings, "y"),
-            dtype,
-            weights=training_weights,
-            rows=rows,
-        )
-        validation = None
-        if validation_rows is not None:
-            validation = self._validation(
-                x[validation_rows],
-                target[validation_rows],
-                None if weights is None else weights[validation_rows],
-                settings,
-                dtype,
-            )
-        elif eval_set is not None:
-            validation = self._validation_of(eval_set, settings, dtype)
         if self.early_stopping and progress.stopping is None:
             progress.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
-        training = Training(
-            SparseMLP(progress.latest.layers, progress.latest.scaling),
-            data,
-            self._plan(settings, progress, n_threads),
-            epochs_done=progress.epochs_done,
-            validation=validation,
-            scorer=self._score,
-            stopping=progress.stopping if self.early_stopping else None,
-            callbacks=self._own_callbacks(),
-        )
-        try:
-            training.run(n_epochs)
-        except DivergenceError:
-            if progress.best is progress.latest:
-                self._forget()
-                raise
-            self._remember(progress, training)
-            raise
-        except BaseException:
-            self._remember(progress, training)
-            raise
-        self._remember(progress, training)
+        validation = self._validation(labelled, held, eval_set, settings, progress)
+        relay = None
+        if HAS_PROTOCOL and not one_epoch:
+            relay = Relay(self, X, y, sample_weight, settings.max_iter)
+        callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
+        training = self._training(labelled, held, validation, settings, progress, callbacks)
+        self._run(training, progress, n_epochs=1 if one_epoch else None)
+        if relay is not None:
+            relay.finish()
+        return self
 
-    def _plan(self, settings: Settings, progress: Progress, n_threads: int) -> TrainingPlan:
-        return TrainingPlan(
+    def _begin(
+        self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
+    ) -> Progress:
+        scaling = learn_scaling(
+            labelled.x,
+            labelled.weights_without(held),
+            scale=self.scale,
+            clip=settings.clip,
+            dtype=settings.dtype,
+        )
+        network = start_network(
+            settings,
+            shape,
+            scaling=scaling,
+            topology=self.topology,
+            seed=seed,
+            n_threads=threads_for(self.n_jobs, settings.n_connections),
+        )
+        return Progress(seed, shape, network, rewired=[0] * len(network.layers))
+
+    def _training(
+        self,
+        labelled: Labelled,
+        held: Rows | None,
+        validation: TrainingData | None,
+        settings: Settings,
+        progress: Progress,
+        callbacks: list[Callback],
+    ) -> Training:
+        network = progress.latest
+        batch = min(settings.batch_size, labelled.n_samples)
+        plan = TrainingPlan(
             loss=self._loss(),
             optimizer=settings.optimizer,
             learning_rate=settings.learning_rate_init,
             schedule=settings.schedule,
-            batch_size=settings.batch_size,
-            balance_batches=self.batch_size == "auto",
+            batch_size=batch,
+            balance_batches=isinstance(self.batch_size, str),
             n_epochs=settings.max_iter,
             evolution=settings.evolution,
             shuffle=bool(self.shuffle),
             seed=progress.cycle_seed,
-            n_threads=n_threads,
+            n_threads=threads_for(self.n_jobs, network.n_connections * batch),
         )
+        data = TrainingData.of(
+            labelled.x,
+            self._encode(labelled.y, settings, "y"),
+            network.dtype,
+            weights=self._weigh(labelled),
+            rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
+        )
+        return Training(
+            # Training ends by putting the best layers in place; `progress` keeps the latest.
+            SparseMLP(network.layers, network.scaling),
+            data,
+            plan,
+            epochs_done=progress.epochs_done,
+            validation=validation,
+            scorer=self._score,
+            stopping=progress.stopping if self.early_stopping else None,
+            callbacks=callbacks,
+        )
+
+    def _run(self, training: Training, progress: Progress, *, n_epochs: int | None) -> None:
+        try:
+            training.run(n_epochs)
+            if not progress.latest.is_finite():
+                raise DivergenceError(
+                    "training diverged: weights are not finite after the last step.\n"
+                    f"  The learning rate is {training.plan.learning_rate:.3g}; try a tenth of it,"
+                    f" scale the features, or clip them."
+                )
+        except DivergenceError:
+            # Never keep a network that is not made of numbers.
+            self.__dict__.pop("_progress", None)
+            self.__dict__.pop("network_", None)
+            if progress.best is not progress.latest:
+                progress.latest = progress.best.copy()
+                self._remember(progress, training)
+            raise
+        except BaseException:
+            # Interrupted: what was learnt so far is there to use, and to go on from.
+            self._remember(progress, training)
+            raise
+        self._remember(progress, training)
 
     def _remember(self, progress: Progress, training: Training) -> None:
         """Take over what a training has come to."""
-        before = len(progress.history)
-        offset = before - progress.epochs_done
+        before = len(progress.history) - progress.epochs_done
         for record in training.history:
-            progress.history.append(replace(record, epoch=record.epoch + offset))
+            progress.history.append(replace(record, epoch=record.epoch + before))
         progress.epochs_done = training.epochs_done
+        progress.rewired = [
+            old + new for old, new in zip(progress.rewired, training.rewired_by_layer, strict=True)
+        ]
         self._progress = progress
+        self._publish()
+
+    def _publish(self) -> None:
+        """Set the fitted attributes from where training stands."""
+        progress = self._progress
         self.network_ = progress.best
-        self.history_: History = progress.history
+        self.history_ = progress.history
         self.n_iter_ = len(progress.history)
-        self.loss_curve_ = self.history_.column("loss")
-        self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else np.inf
-        scores = self.history_.column("validation_score")
-        self.validation_scores_ = None if all(s is None for s in scores) else scores
-        stopping = progress.stopping
-        self.best_iteration_ = (
-            None if stopping is None or stopping.best_epoch < 0 else offset + stopping.best_epoch
-        )
+        self.loss_curve_ = progress.history.column("loss")
+        self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else None
+        scores = progress.history.column("validation_score")
+        self.validation_scores_ = scores if any(s is not None for s in scores) else None
+        self.best_iteration_ = None
+        if progress.stopping is not None and progress.stopping.best_epoch >= 0:
+            before = self.n_iter_ - progress.epochs_done
+            self.best_iteration_ = before + progress.stopping.best_epoch
 
-    def _forget(self) -> None:
-        for name in ("_progress", "network_"):
-            self.__dict__.pop(name, None)
+    # ---------------------------------------------------------------------- parameters, data
 
-    # ---------------------------------------------------------------------------------- data
+    def _checked_parameters(self) -> dict[str, Any]:
+        given = self.get_params(deep=False)
+        check_parameters(given, owner=type(self).__name__)
+        return given
 
-    def _shape_of(self, x: Any) -> Shape:
-        is_classifier = hasattr(self, "classes_")
-        return Shape(x.shape[0], x.shape[1], self._n_outputs(), is_classifier)
+    def _shape_of(self, labelled: Labelled) -> Shape:
+        n_features = int(labelled.x.shape[1])
+        return Shape(labelled.n_samples, n_features, self._n_outputs(), self._is_classifier)
 
-    def _compare_targets(self, y: Array, classes: Any) -> None:
-        """Raise if the targets do not fit those of the first call."""
-
-    def _split(self, y: Array, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        n_samples = y.shape[0]
-        n_held = min(max(1, round(self.validation_fraction * n_samples)), n_samples - 1)
-        if n_held < 1:
+    def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
+        if y is None:
             raise InvalidInputError(
-                "early stopping holds samples back for validation, and there is only 1 sample."
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y"
+                f" is None."
             )
-        held = self._held_out(y, n_held, derive_generator(seed, "validation split"))
-        rows = np.setdiff1d(np.arange(n_samples), held)
-        return rows, np.sort(held)
-
-    def _validation_of(self, eval_set: Any, settings: Settings, dtype: Any) -> TrainingData:
-        if isinstance(eval_set, list) and len(eval_set) == 1:
-            eval_set = eval_set[0]
-        if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
-            raise InvalidInputError(
-                "`eval_set` must be a tuple (X, y) or (X, y, sample_weight) of validation data."
-            )
-        x = checked_samples(self, eval_set[0], reset=False)
-        self._refuse_sparse_if_centred(x)
-        target = self._check_target(eval_set[1])
-        if target.shape[0] != x.shape[0]:
-            raise InvalidInputError(
-                f"`eval_set`: X has {x.shape[0]} samples, y has {target.shape[0]}."
-            )
-        weights = checked_weights(eval_set[2], x.shape[0]) if len(eval_set) == 3 else None
-        return self._validation(x, target, weights, settings, dtype)
+        x = checked_samples(self, X, reset=reset)
+        return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.shape[0]))
 
     def _validation(
-        self, x: Any, y: Array, weights: Array | None, settings: Settings, dtype: Any
-    ) -> TrainingData:
-        targets = self._encode(y, replace(settings, label_smoothing=0.0), "`eval_set`")
-        return TrainingData.of(x, targets, dtype, weights=weights)
+        self,
+        labelled: Labelled,
+        held: Rows | None,
+        eval_set: Any,
+        settings: Settings,
+        progress: Progress,
+    ) -> TrainingData | None:
+        if held is not None:
+            validation = labelled.take(held)
+        elif eval_set is not None:
+            validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
+            self._refuse_sparse_if_centred(validation.x, progress)
+        else:
+            return None
+        targets = self._encode(validation.y, replace(settings, label_smoothing=0.0), "`eval_set`")
+        dtype = progress.latest.dtype
+        return TrainingData.of(validation.x, targets, dtype, weights=validation.weights)
 
-    def _refuse_sparse_if_centred(self, x: Any) -> None:
-        progress = getattr(self, "_progress", None)
-        if progress is None or not scipy.sparse.issparse(x):
-            return
-        if progress.latest.scaling.shift is not None:
+    def _refuse_sparse_if_centred(self, x: Any, progress: Progress) -> None:
+        if scipy.sparse.issparse(x) and progress.latest.scaling.shift is not None:
             raise InvalidInputError(
-                "the network was trained on dense samples and centres its features; it cannot be"
+                "the network began with dense samples and centres its features; it cannot be"
                 " trained or validated on sparse ones.\n"
                 "  Give sparse samples from the first call on, or set `scale=None`."
             )
 
-    def _own_callbacks(self) -> list[Callback]:
+    def _own_callbacks(self, *, with_bar: bool) -> list[Callback]:
         given = self.callbacks
-        return [] if given is None else [given] if isinstance(given, Callback) else list(given)
+        listed = [] if given is None else [given] if isinstance(given, Callback) else list(given)
+        return [*listed, ProgressBar(type(self).__name__)] if self.verbose and with_bar else listed
 
     # ---------------------------------------------------------------------------- prediction
 
-    def _outputs(self, X: Any) -> Array:
-        """Return raw outputs of the network, as float64."""
-        check_is_fitted(self, "network_")
+    def _outputs(self, X: Any) -> NDArray[np.float64]:
+        """Return raw outputs of the network."""
+        check_is_fitted(self)
         x = checked_samples(self, X, reset=False)
         network: SparseMLP = self.network_
-        n_threads = threads_for(self.n_jobs, network.n_connections * min(x.shape[0], 32))
+        n_threads = threads_for(self.n_jobs, network.n_connections * min(x.shape[0], _ROWS_AT_ONCE))
         if scipy.sparse.issparse(x) and network.scaling.shift is not None:
             outputs = np.empty((x.shape[0], network.widths[-1]), dtype=network.dtype)
             for first in range(0, x.shape[0], _ROWS_AT_ONCE):
@@ -326,6 +355,80 @@ class BaseSparseMLP(BaseEstimator, ABC):
                 "predictions are not finite: X holds values far outside those of training."
             )
         return outputs.astype(np.float64)
+
+    # --------------------------------------------------------------------- looking at networks
+
+    @property
+    def coefs_(self) -> list[Any]:
+        """Weights of every layer as SciPy matrices (inputs, outputs)."""
+        check_is_fitted(self)
+        return [layer.to_csr() for layer in self.network_.layers]
+
+    @property
+    def intercepts_(self) -> list[Array]:
+        """Biases of every layer."""
+        check_is_fitted(self)
+        return [layer.bias.copy() for layer in self.network_.layers]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of every feature in the summed magnitude of the first layer's weights."""
+        check_is_fitted(self)
+        return shares(feature_strength(self.network_))
+
+    def feature_strength(self, *, propagate: bool = False) -> NDArray[np.float64]:
+        """Return the summed magnitude of every feature's connections.
+
+        Parameters
+        ----------
+        propagate : bool, default=False
+            Count each connection by the strength of the neuron it leads to.
+        """
+        check_is_fitted(self)
+        return feature_strength(self.network_, propagate=propagate)
+
+    @property
+    def report_(self) -> FitReport:
+        """Table of the layers: connections, density asked for and achieved, memory, rewired."""
+        check_is_fitted(self)
+        progress = self._progress
+        settings = resolve(self._checked_parameters(), progress.shape)
+        n_layers = len(self.network_.layers)
+        given = [layer is not None for layer in self.topology or []]
+        given += [False] * (n_layers - len(given))
+        return make_report(self.network_, self.history_, settings, progress.rewired, given)
+
+    def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
+        """Tell memory and time of a fit before anything is allocated.
+
+        Parameters
+        ----------
+        n_features, n_samples : int
+            Shape of X.
+        n_outputs : int
+            Classes, labels, or columns of y.
+
+        Returns
+        -------
+        FitPlan
+            Bytes of parameters, of working space and at the peak, beside the data itself; and
+            estimated seconds per epoch on this machine.
+        """
+        given = self._checked_parameters()
+        shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
+        settings = resolve(given, shape)
+        n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
+        keeps_best = bool(self.early_stopping and self.restore_best)
+        return make_plan(settings, shape, n_threads=n_threads, keeps_best=keeps_best)
+
+    def save(self, path: str | Path) -> None:
+        """Write the estimator to one safe file, from which `ratoon.load` brings it back."""
+        from ratoon import storage
+
+        check_is_fitted(self)
+        storage.save(self, path)
+
+    # --------------------------------------------------------------------------- scikit-learn
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

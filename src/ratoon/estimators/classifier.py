@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
+from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
 from ratoon.estimators.targets import (
@@ -33,6 +34,8 @@ CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_
 
 class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     """Classify with a sparse network that rewires while it learns."""
+
+    _is_classifier = True
 
     def __init__(
         self,
@@ -153,7 +156,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         -------
         self
         """
-        return self._partial_fit(X, y, classes, sample_weight, eval_set)
+        return self._partial_fit(X, y, sample_weight, eval_set, classes)
 
     # ------------------------------------------------------------------------------- targets
 
@@ -173,7 +176,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
             return np.asarray(y)
         return np.asarray(column_or_1d(y, warn=True))
 
-    def _learn_targets(self, y: Array, classes: Any, weights: Array | None) -> None:
+    def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
+        y, weights = labelled.y, labelled.weights
         self._multilabel = y.ndim == 2
         if self._multilabel:
             self.classes_ = np.arange(y.shape[1])
@@ -187,7 +191,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
                 f" apart.\n  Samples of weight 0 do not count."
             )
 
-    def _compare_targets(self, y: Array, classes: Any) -> None:
+    def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
+        y = labelled.y
         if self._multilabel != (y.ndim == 2) or (y.ndim == 2 and y.shape[1] != self.classes_.size):
             raise InvalidInputError(
                 f"y has shape {y.shape}; at the first call there were {self.classes_.size}"
@@ -223,29 +228,19 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
             return smoothed(np.asarray(y, dtype=np.float64), 2, **how)
         return encode_labels(codes_of(y, self.classes_, where=where), self.classes_.size, **how)
 
-    def _weigh(self, y: Array, weights: Array | None) -> Array | None:
+    def _weigh(self, labelled: Labelled) -> Array | None:
         if self._multilabel:
             if self.class_weight is not None:
                 raise InvalidParameterError(
                     "`class_weight` is for classes that exclude each other; y has several labels"
                     " per sample. Use `sample_weight`."
                 )
-            return weights
-        codes = codes_of(y, self.classes_, where="y")
-        return class_weights(self.class_weight, self.classes_, codes, weights)
+            return labelled.weights
+        codes = codes_of(labelled.y, self.classes_, where="y")
+        return class_weights(self.class_weight, self.classes_, codes, labelled.weights)
 
-    def _held_out(self, y: Array, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        if self._multilabel:
-            return generator.permutation(y.shape[0])[:n]
-        codes = codes_of(y, self.classes_, where="y")
-        # In equal shares of every class: shuffle, then take the first of each class in turn.
-        mixed = generator.permutation(y.shape[0])
-        order = mixed[np.argsort(codes[mixed], kind="stable")]
-        counts = np.bincount(codes, minlength=self.classes_.size)
-        place = np.concatenate([(np.arange(c) + 0.5) / c for c in counts if c])
-        # A class of one sample is for training.
-        place[np.repeat(counts[counts > 0], counts[counts > 0]) == 1] = np.inf
-        return order[np.argsort(place, kind="stable")[:n]]
+    def _strata(self, y: Array) -> Array | None:
+        return None if self._multilabel else codes_of(y, self.classes_, where="y")
 
     def _score(self, outputs: Array, data: TrainingData) -> float:
         if self._multilabel:

@@ -39,6 +39,7 @@ class Progress:
     epochs_done: int = 0
     stopping: EarlyStopping | None = None
     history: History = field(default_factory=History)
+    rewired: list[int] = field(default_factory=list)
 
     @property
     def cycle_seed(self) -> int:

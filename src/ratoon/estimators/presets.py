@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ratoon.errors import InvalidParameterError
@@ -58,6 +59,7 @@ class Settings:
     clip: float
     label_smoothing: float
     dtype: str
+    n_connections: int
 
     def widths(self, shape: Shape) -> tuple[int, ...]:
         """Return neurons per layer, inputs and outputs included."""
@@ -77,12 +79,15 @@ def _default(shape: Shape, zeta: float) -> dict[str, Any]:
     if batch > FULL_BATCH:
         batch = min(max(32, shape.n_samples // 50), 256)
     steps_per_epoch = math.ceil(shape.n_samples / batch)
+    # Where a few samples are fitted exactly their gradient vanishes, and Adam, which divides by
+    # its size, would be left with the rounding errors.
+    smooth = steps_per_epoch == 1 and not shape.is_classifier
     return {
         "hidden_layer_sizes": (min(2000, max(100, shape.n_features // 4)),),
         "epsilon": 10.0,
         "evolution": SET(zeta, grown="zero", every=2, until=0.7, anneal="cosine"),
-        "solver": "adam",
-        "learning_rate_init": 5e-3 if steps_per_epoch == 1 else 2e-3,
+        "solver": "sgd" if smooth else "adam",
+        "learning_rate_init": 0.02 if smooth else 5e-3 if steps_per_epoch == 1 else 2e-3,
         "learning_rate": "cosine",
         "weight_decay": 0.0,
         "decay": "coupled",
@@ -179,7 +184,10 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
     optimizer, learning_rate = _optimizer(given, preset, choice)
     init = choice("init")
     # An explicit `init` speaks for the output layer too, unless that has one of its own.
-    output_init = choice("output_init") if is_open(given["init"]) else given["output_init"] or init
+    output_init = choice("output_init") if is_open(given["init"]) else given["output_init"]
+    n_connections = _expected_connections(
+        (shape.n_features, *hidden, shape.n_outputs), epsilon, density
+    )
     batch_size = min(int(choice("batch_size")), shape.n_samples)
     return Settings(
         hidden_layer_sizes=hidden,
@@ -199,7 +207,8 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
         start=choice("start"),
         clip=float(choice("clip")),
         label_smoothing=float(choice("label_smoothing")) if shape.is_classifier else 0.0,
-        dtype=_dtype(given, hidden, epsilon, density, shape),
+        dtype=_dtype(given["dtype"], n_connections * shape.n_samples),
+        n_connections=n_connections,
     )
 
 
@@ -262,17 +271,17 @@ def _strategy(given: Mapping[str, Any], preset: Mapping[str, Any]) -> Strategy:
     return make_strategy(evolution)
 
 
-def _dtype(
-    given: Mapping[str, Any], hidden: tuple[int, ...], epsilon: Any, density: Any, shape: Shape
-) -> str:
-    if not is_open(given["dtype"]):
-        return str(given["dtype"])
-    widths = (shape.n_features, *hidden, shape.n_outputs)
+def _expected_connections(widths: tuple[int, ...], epsilon: Any, density: Any) -> int:
     try:
-        n_connections = sum(
+        return sum(
             connections_wanted(layer, epsilon=epsilon, density=density)
-            for layer in zip(widths[:-1], widths[1:], strict=True)
+            for layer in pairwise(widths)
         )
     except InvalidParameterError:
-        return "float32"  # a layer without connections; said better when it is made
-    return "float64" if n_connections * shape.n_samples <= SMALL_PROBLEM else "float32"
+        return 0  # a layer without connections; said better when it is made
+
+
+def _dtype(dtype: str, work: int) -> str:
+    if not is_open(dtype):
+        return dtype
+    return "float64" if work <= SMALL_PROBLEM else "float32"

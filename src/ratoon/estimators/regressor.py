@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
+from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
 from ratoon.prepare import feature_statistics
@@ -21,6 +22,8 @@ Array = NDArray[Any]
 
 class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     """Predict numbers with a sparse network that rewires while it learns."""
+
+    _is_classifier = False
 
     def __init__(
         self,
@@ -128,7 +131,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         -------
         self
         """
-        return self._partial_fit(X, y, None, sample_weight, eval_set)
+        return self._partial_fit(X, y, sample_weight, eval_set, None)
 
     # ------------------------------------------------------------------------------- targets
 
@@ -139,15 +142,16 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         )
         return np.asarray(checked)
 
-    def _learn_targets(self, y: Array, classes: Any, weights: Array | None) -> None:
+    def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
         del classes
-        found = feature_statistics(_columns(y), weights)
-        self._one_column = y.ndim == 1
+        found = feature_statistics(_columns(labelled.y), labelled.weights)
+        self._one_column = labelled.y.ndim == 1
         self._target_mean = found.mean
         self._target_std = np.where(found.constant, 1.0, found.std)
 
-    def _compare_targets(self, y: Array, classes: Any) -> None:
+    def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
         del classes
+        y = labelled.y
         if _columns(y).shape[1] != self._target_mean.size:
             raise InvalidInputError(
                 f"y has {_columns(y).shape[1]} columns; at the first call there were"
@@ -173,12 +177,12 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
             )
         return np.asarray((_columns(y) - self._target_mean) / self._target_std)
 
-    def _weigh(self, y: Array, weights: Array | None) -> Array | None:
-        del y
-        return weights
+    def _weigh(self, labelled: Labelled) -> Array | None:
+        return labelled.weights
 
-    def _held_out(self, y: Array, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        return generator.permutation(y.shape[0])[:n]
+    def _strata(self, y: Array) -> Array | None:
+        del y
+        return None
 
     def _score(self, outputs: Array, data: TrainingData) -> float:
         """Return R^2, the mean over outputs."""

@@ -1,0 +1,142 @@
+"""The report of a fit: one line per layer, and how long an epoch took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from ratoon.estimators.presets import Settings
+from ratoon.history import History
+from ratoon.initialise import density_of
+from ratoon.network import SparseMLP
+
+_HEADINGS = ("layer", "shape", "connections", "requested", "achieved", "MB", "rewired")
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One layer: its size, its density as asked for and as it is, its memory, what rewired."""
+
+    n_in: int
+    n_out: int
+    n_connections: int
+    requested_density: float | None
+    achieved_density: float
+    megabytes: float
+    rewired: int
+
+    def cells(self, index: int) -> tuple[str, ...]:
+        """Return the line of this layer in the table."""
+        asked = "given" if self.requested_density is None else f"{self.requested_density:.4g}"
+        return (
+            str(index),
+            f"{self.n_in} -> {self.n_out}",
+            f"{self.n_connections:,}",
+            asked,
+            f"{self.achieved_density:.4g}",
+            f"{self.megabytes:.3g}",
+            f"{self.rewired:,}",
+        )
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What became of a fit.  Prints as a table; a notebook shows it as one.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPRegressor
+    >>> model = SparseMLPRegressor((8,), density=0.5, max_iter=2, random_state=0)
+    >>> report = model.fit([[0.0, 1.0], [1.0, 0.0]], [0.0, 1.0]).report_
+    >>> [layer.n_connections for layer in report.layers], report.n_epochs
+    ([8, 4], 2)
+    """
+
+    layers: tuple[LayerReport, ...]
+    n_epochs: int
+    seconds_per_epoch: float
+    rewire_seconds_per_epoch: float
+    loss: float | None
+    dtype: str
+
+    @property
+    def n_connections(self) -> int:
+        """Connections of all layers."""
+        return sum(layer.n_connections for layer in self.layers)
+
+    @property
+    def n_positions(self) -> int:
+        """Connections a dense network of the same widths would have."""
+        return sum(layer.n_in * layer.n_out for layer in self.layers)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [layer.cells(index) for index, layer in enumerate(self.layers, start=1)]
+
+    def _notes(self) -> list[str]:
+        of_dense = self.n_connections / self.n_positions
+        notes = [
+            f"{self.n_connections:,} connections in {self.dtype}, {of_dense:.3%} of the"
+            f" {self.n_positions:,} of a dense network",
+            f"{self.n_epochs} epochs, {self.seconds_per_epoch:.3g} s each"
+            f" ({self.rewire_seconds_per_epoch:.2g} s of it rewiring)",
+        ]
+        return notes if self.loss is None else [*notes, f"last training loss {self.loss:.4g}"]
+
+    def __str__(self) -> str:
+        lines = [_HEADINGS, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = [
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+            for line in lines
+        ]
+        return "\n".join([*table, *self._notes()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: Sequence[str]) -> str:
+            return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+        rows = "".join(line("td", row) for row in self._rows())
+        notes = "<br>".join(map(escape, self._notes()))
+        return (
+            f"<table><thead>{line('th', _HEADINGS)}</thead><tbody>{rows}</tbody></table>"
+            f"<p>{notes}</p>"
+        )
+
+
+def make_report(
+    network: SparseMLP,
+    history: History,
+    settings: Settings,
+    rewired: Sequence[int],
+    given: Sequence[bool],
+) -> FitReport:
+    """Gather a report; ``given`` says which layers began with a topology of the user's."""
+    layers = []
+    for index, layer in enumerate(network.layers):
+        asked = settings.density
+        if settings.epsilon is not None:
+            asked = density_of(layer.shape, settings.epsilon)
+        layers.append(
+            LayerReport(
+                *layer.shape,
+                layer.n_connections,
+                None if given[index] else asked,
+                layer.topology.density,
+                layer.nbytes() / 1e6,
+                rewired[index],
+            )
+        )
+    train, rewire = history.column("train_seconds"), history.column("rewire_seconds")
+    return FitReport(
+        tuple(layers),
+        len(history),
+        float(np.mean(train) + np.mean(rewire)) if train else 0.0,
+        float(np.mean(rewire)) if rewire else 0.0,
+        history[-1].loss if len(history) else None,
+        network.dtype.name,
+    )

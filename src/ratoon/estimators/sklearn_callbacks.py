@@ -1,0 +1,78 @@
+"""scikit-learn's callback protocol (version 1.9 and later), joined to ours.
+
+Users of older versions have our own callbacks (`ratoon.training.Callback`) all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ratoon.history import EpochRecord
+from ratoon.training import Callback, Training
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
+
+    HAS_PROTOCOL = True
+except ImportError:  # pragma: no cover - scikit-learn before 1.9
+    HAS_PROTOCOL = False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Method) -> Method:  # type: ignore[no-redef]
+        """Return the method as it is."""
+        return method
+
+
+class Relay(Callback):
+    """Tell scikit-learn's callbacks about a fit and about each of its epochs.
+
+    To them a fit is a task, and every epoch a task below it.  Where one of them asks to stop after
+    an epoch, training stops.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_epochs: int) -> None:
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self._told: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self._fit = estimator._init_callback_context(max_subtasks=n_epochs)
+        self._fit.call_on_fit_task_begin(**self._told)
+        self._epoch: Any = None
+        self._n_epochs = n_epochs
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Begin the first epoch."""
+        self._begin_epoch(training)
+
+    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
+        """End an epoch, and begin the next if there is one."""
+        del record
+        stop = self._epoch.call_on_fit_task_end(**self._told, **_fitted(training))
+        training.should_stop = training.should_stop or bool(stop)
+        self._epoch = None
+        if training.epochs_done < self._n_epochs and not training.should_stop:
+            self._begin_epoch(training)
+
+    def on_fit_end(self, training: Training) -> None:
+        """End an epoch that another callback, or the user, cut short."""
+        del training
+        if self._epoch is not None:
+            self._epoch.call_on_fit_task_end(estimator=self._told["estimator"])
+            self._epoch = None
+
+    def finish(self) -> None:
+        """End the fit, once the estimator is ready to predict."""
+        self._fit.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+
+    def _begin_epoch(self, training: Training) -> None:
+        self._epoch = self._fit.subcontext(task_name="epoch")
+        self._epoch.call_on_fit_task_begin(**self._told, **_fitted(training))
+
+
+def _fitted(training: Training) -> dict[str, Any]:
+    # Made only for callbacks that ask for a fitted estimator; training goes on in the original.
+    return {"reconstruction_attributes": lambda: {"network_": training.network.copy()}}
