@@ -295,6 +295,33 @@ void check_kept(const Topology& topology, std::span<const Index> kept) {
     }
 }
 
+void check_positions(const Grid& grid, std::span<const Index> positions) {
+    for (Index position : positions) {
+        if (position < 0 || position / grid.n_out >= grid.n_in) {
+            throw std::invalid_argument("a position lies outside the layer");
+        }
+    }
+}
+
+Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,
+                          std::span<const Index> positions) {
+    check_kept(topology, kept);
+    check_positions(topology.grid(), positions);
+    const Occupied occupied(topology, kept);
+    const Index n_out = topology.grid().n_out;
+    std::vector<bool> empty(positions.size());
+    Index n_empty = 0;
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+        empty[k] = !occupied(positions[k] / n_out, positions[k] % n_out);
+        n_empty += empty[k];
+    }
+    Buffer<Index> found(n_empty);
+    for (std::size_t k = positions.size(); k-- > 0;) {
+        if (empty[k]) found[--n_empty] = positions[k];
+    }
+    return found;
+}
+
 template <typename T>
 Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
                              const Factors<T>& factors, Index count, int n_threads) {

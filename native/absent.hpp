@@ -27,6 +27,10 @@ template <typename T>
 Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
                              const Factors<T>& factors, Index count, int n_threads);
 
+// Those of the given positions that the slots `kept` (ascending) leave empty, in the given order.
+Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,
+                          std::span<const Index> positions);
+
 // Keep the given slots (ascending) and grow connections at the given positions (ascending, not
 // occupied by what is kept).  `origin`: old slot, or -1 for a new connection.
 struct GrownAt {
@@ -36,7 +40,8 @@ struct GrownAt {
 GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
                 std::span<const Index> positions);
 
-// Throws std::invalid_argument unless slots are ascending and exist.
+// Throw std::invalid_argument unless slots are ascending and exist; unless positions exist.
 void check_kept(const Topology& topology, std::span<const Index> kept);
+void check_positions(const Grid& grid, std::span<const Index> positions);
 
 }  // namespace ratoon

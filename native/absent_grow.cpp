@@ -12,9 +12,6 @@ std::vector<std::uint64_t> coded(const Grid& grid, std::span<const Index> positi
     std::vector<std::uint64_t> codes;
     codes.reserve(positions.size());
     for (Index position : positions) {
-        if (position < 0 || position / grid.n_out >= grid.n_in) {
-            throw std::invalid_argument("a position to grow at lies outside the layer");
-        }
         const Index input = position / grid.n_out, output = position % grid.n_out;
         const Index in_tile = input / grid.tile_in, out_tile = output / grid.tile_out;
         const auto local = Packed((input - grid.first_input(in_tile)) << 16 |
@@ -32,6 +29,7 @@ GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
                 std::span<const Index> positions) {
     check_kept(topology, kept);
     const Grid& grid = topology.grid();
+    check_positions(grid, positions);
     const auto codes = coded(grid, positions);
     const auto starts = topology.starts();
     const Packed* old = topology.packed().data();

@@ -32,6 +32,17 @@ void bind_evolution(nb::module_& m) {
     m.def("largest_absent", &bound_largest_absent<double>, "topology"_a, "kept"_a.noconvert(),
           "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
     m.def(
+        "empty_among",
+        [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {
+            Buffer<Index> empty;
+            {
+                nb::gil_scoped_release release;
+                empty = empty_among(topology, as_span(kept), as_span(positions));
+            }
+            return to_numpy(std::move(empty));
+        },
+        "topology"_a, "kept"_a.noconvert(), "positions"_a.noconvert());
+    m.def(
         "grow_at",
         [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {
             GrownAt grown;

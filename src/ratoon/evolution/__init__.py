@@ -17,10 +17,17 @@ from ratoon.evolution.base import start_state as start_state
 from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
+from ratoon.evolution.gse import GSE as GSE
+from ratoon.evolution.rigl import RigL as RigL
 from ratoon.evolution.set import SET as SET
 from ratoon.evolution.static import Static as Static
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"set": SET, "static": Static}
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    "set": SET,
+    "static": Static,
+    "rigl": RigL,
+    "gse": GSE,
+}
 """Every strategy by name.  The contract suite runs over all of them."""
 
 

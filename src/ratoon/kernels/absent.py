@@ -56,6 +56,22 @@ def largest_absent(
     )
 
 
+def empty_among(topology: Topology, kept: IntArray, positions: IntArray) -> IntArray:
+    """Return those of ``positions`` that the slots ``kept`` leave empty, in the given order.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((2, 2), [0, 1], [0, 1])
+    >>> empty_among(topology, np.array([0]), np.array([3, 0, 1])).tolist()
+    [3, 1]
+    """
+    return _native.empty_among(
+        topology.native,
+        np.ascontiguousarray(kept, dtype=np.int64),
+        np.ascontiguousarray(positions, dtype=np.int64),
+    )
+
+
 def grow_at(topology: Topology, kept: IntArray, positions: IntArray) -> Rewiring:
     """Keep the slots ``kept`` and grow connections at ``positions``, in the layer's own tiling.
 

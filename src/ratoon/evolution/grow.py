@@ -1,0 +1,122 @@
+"""Ways to grow connections.  Each keeps the given slots and returns the whole rewiring.
+
+Growth uniformly at random is `ratoon.topology.Topology.regrow`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon.evolution.base import LayerState, Signals
+from ratoon.kernels.absent import grow_at, largest_absent
+from ratoon.topology import GROWN, IntArray, Rewiring, Topology, suited_grid
+
+Array = NDArray[Any]
+
+
+def signals_of(layer: LayerState) -> Signals:
+    """Return activations and errors of the next minibatch, or say that they are missing."""
+    if layer.signals is None:
+        raise ValueError(
+            "this strategy looks at gradients, so it needs `LayerState.signals`: activations and"
+            " errors of a minibatch."
+        )
+    return layer.signals()
+
+
+def grow_largest_gradients(
+    layer: LayerState, kept: IntArray, count: int, seed: int, *, factors: Signals | None = None
+) -> Rewiring:
+    """Grow where the gradient is largest in magnitude, exactly, with weights of 0.
+
+    Where fewer empty positions than asked for have a gradient at all, the rest is drawn uniformly.
+
+    Parameters
+    ----------
+    layer : LayerState
+        The layer as it is.
+    kept : ndarray of int64
+        Slots that stay, ascending.
+    count : int
+        How many connections to grow.
+    seed : int
+        For the rest that is drawn.
+    factors : tuple of ndarray, optional
+        Rows for inputs and outputs whose products take the gradient's place; the signals of the
+        next minibatch if not given.
+
+    Examples
+    --------
+    >>> layer = LayerState(
+    ...     Topology.from_pairs((2, 2), [0], [0]),
+    ...     weights=np.array([0.7]),
+    ...     signals=lambda: (np.array([[10.0], [1.0]]), np.array([[3.0], [-2.0]])),
+    ... )
+    >>> rewiring = grow_largest_gradients(layer, np.array([0]), 1, seed=0)
+    >>> rewiring.topology.positions.tolist()  # the gradients are 30, -20, 3, -2
+    [0, 1]
+    """
+    topology = layer.topology
+    activations, errors = factors or signals_of(layer)
+    positions = largest_absent(
+        topology, kept, activations, errors, count, n_threads=layer.n_threads
+    )
+    rewiring = grow_at(topology, kept, positions)
+    missing = count - positions.size
+    if missing == 0:
+        return rewiring
+    everything = np.arange(rewiring.topology.n_connections)
+    return then(
+        rewiring,
+        rewiring.topology.regrow(everything, missing, seed=seed, n_threads=layer.n_threads),
+    )
+
+
+def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:
+    """Return the gradient at each position, a block at a time.
+
+    Examples
+    --------
+    >>> x, d = np.array([[10.0], [1.0]]), np.array([[3.0], [-2.0]])
+    >>> gradients_at((x, d), 2, np.array([1, 2]))
+    array([-20.,   3.])
+    """
+    activations, errors = signals
+    gradients = np.empty(positions.size, dtype=activations.dtype)
+    block = max(1, (1 << 18) // max(1, activations.shape[1]))
+    for first in range(0, positions.size, block):
+        here = positions[first : first + block]
+        gradients[first : first + block] = np.einsum(
+            "kb,kb->k", activations[here // n_out], errors[here % n_out]
+        )
+    return gradients
+
+
+def then(first: Rewiring, second: Rewiring) -> Rewiring:
+    """Return the one rewiring that does what two do in turn; new connections start at 0."""
+    origin = np.full(second.origin.shape, GROWN)
+    carried = second.origin != GROWN
+    origin[carried] = first.origin[second.origin[carried]]
+    return Rewiring(second.topology, origin)
+
+
+def laid_out_anew(rewiring: Rewiring) -> Rewiring:
+    """Cut the layer into tiles afresh if its number of connections has changed much.
+
+    Tiles are sized by the number of connections a layer has; a layer that has grown or shrunk
+    manifold would be slow in its old ones.  New weights keep their places.
+    """
+    old = rewiring.topology
+    suited = suited_grid(old.shape, old.n_connections)
+    if suited.grouped == old.grouped and 0.5 <= suited.tile_out / old.tile[1] <= 2.0:
+        return rewiring
+    topology, order = Topology.from_pairs_with_order(old.shape, *old.pairs())
+    weights = rewiring.grown_weights
+    if weights is not None:
+        by_slot = np.zeros(old.n_connections, dtype=weights.dtype)
+        by_slot[rewiring.is_grown] = weights
+        weights = by_slot[order][rewiring.is_grown[order]]
+    return Rewiring(topology, rewiring.origin[order], weights)
