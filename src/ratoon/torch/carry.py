@@ -16,6 +16,9 @@ from ratoon.torch.connections import SparseConnections, resize
 
 State = dict[Any, Any]
 
+MOVED_IN_PLACE = 2
+"""Arrays besides the weights that the native rewiring moves along: Adam has as many."""
+
 
 def per_connection(state: State, parameter: torch.Tensor) -> Iterator[tuple[Any, torch.Tensor]]:
     """Yield name and tensor of all that an optimizer keeps in the shape of a parameter."""
@@ -33,20 +36,24 @@ def carried(rewiring: Rewiring, old: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def apply_rewiring(module: SparseConnections, rewiring: Rewiring, state: State) -> None:
-    """Give a module its next topology; weights, gradient and optimizer state come along.
+    """Give a module its next topology; weights and optimizer state come along.
 
-    The parameter stays the same object, also when the number of connections changes.
+    The parameter stays the same object, also when the number of connections changes.  Its gradient
+    was that of other connections, and has been used: it is cleared.
     """
     values = module.values
-    gradient = None if values.grad is None else carried(rewiring, values.grad)
     for name, kept in list(per_connection(state, values)):
-        _put(state, name, kept, carried(rewiring, kept))
+        new = carried(rewiring, kept)
+        if new.shape == kept.shape:
+            kept.copy_(new)
+        else:
+            state[name] = new
     weights = torch.from_numpy(rewiring.carry_weights(values.numpy()))
     if weights.shape == values.shape:
         values.copy_(weights)
     else:
         resize(values, weights)
-    values.grad = gradient
+    values.grad = None
     module.topology = rewiring.topology
 
 
@@ -54,11 +61,9 @@ def apply_rewiring(module: SparseConnections, rewiring: Rewiring, state: State) 
 def rewire_in_place(
     module: SparseConnections, strategy: InPlaceStrategy, clock: Clock, seed: int, state: State
 ) -> int:
-    """Let a strategy move weights, gradient and optimizer state where they lie in memory."""
+    """Let a strategy do the same where the numbers lie in memory."""
     values = module.values
     moved = [kept for _, kept in per_connection(state, values)]
-    if values.grad is not None:
-        moved.append(values.grad)
     layer = SparseLayer(
         module.topology,
         values.numpy(),
@@ -70,19 +75,19 @@ def rewire_in_place(
     # PyTorch did not see that, and a graph that still needs the old values must be told.
     for tensor in (values, *moved):
         torch.autograd.graph.increment_version(tensor)
+    values.grad = None
     module.topology = layer.topology
     return n_grown
 
 
 def can_move_in_place(module: SparseConnections, state: State) -> bool:
-    """Whether all there is to move are plain arrays of one number type."""
-    values = module.values
-    moved = [values, *(kept for _, kept in per_connection(state, values))]
-    if values.grad is not None:
-        moved.append(values.grad)
-    return all(
-        tensor.dtype == values.dtype and tensor.is_contiguous() and tensor.device.type == "cpu"
-        for tensor in moved
+    """Whether all there is to move are few plain arrays of one number type."""
+    moved = [kept for _, kept in per_connection(state, module.values)]
+    return len(moved) <= MOVED_IN_PLACE and all(
+        tensor.dtype == module.values.dtype
+        and tensor.is_contiguous()
+        and tensor.device.type == "cpu"
+        for tensor in (module.values, *moved)
     )
 
 
@@ -92,10 +97,3 @@ def signals_of(module: SparseConnections) -> tuple[NDArray[Any], NDArray[Any]]:
     if len(inputs) == 1:
         return inputs[0], errors[0]
     return np.concatenate(inputs, axis=1), np.concatenate(errors, axis=1)
-
-
-def _put(state: State, name: Any, old: torch.Tensor, new: torch.Tensor) -> None:
-    if old.shape == new.shape:
-        old.copy_(new)
-    else:
-        state[name] = new

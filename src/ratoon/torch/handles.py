@@ -20,7 +20,7 @@ from ratoon.errors import InvalidInputError
 from ratoon.topology import Topology
 
 Signals = tuple[NDArray[Any], NDArray[Any]]
-Stamp = tuple[int, int, int]
+Stamp = tuple[Any, ...]
 
 _ids = itertools.count(1)
 _handles: WeakValueDictionary[int, TopologyHandle] = WeakValueDictionary()
@@ -124,7 +124,8 @@ def _stamp(tensor: torch.Tensor) -> Stamp | None:
     """Tell a tensor's content without reading it; None where PyTorch does not count its edits."""
     if tensor.is_inference():
         return None
-    return tensor.data_ptr(), tensor.numel(), tensor._version
+    memory = tensor.data_ptr(), tensor._version
+    return *memory, tensor.dtype, tensor.shape, tensor.stride()
 
 
 def _describes(buffers: TopologyBuffers, topology: Topology) -> bool:

@@ -79,6 +79,7 @@ def sparsify_(
             return made[module]
         parent, _, attribute = name.rpartition(".")
         setattr(model.get_submodule(parent), attribute, made[module])
+    _leave_fused_path(model)
     return model
 
 
@@ -93,6 +94,15 @@ def _by_name(
             f"sparsify_: the model has no module {unknown[0]!r} to skip; it has {list(known)[1:]}."
         )
     return lambda name, _: any(name == given or name.startswith(f"{given}.") for given in names)
+
+
+def _leave_fused_path(model: torch.nn.Module) -> None:
+    """Keep transformers from the fused inference that reads dense weights of their layers."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.TransformerEncoderLayer):
+            module.activation_relu_or_gelu = 0
+        elif isinstance(module, torch.nn.TransformerEncoder):
+            module.use_nested_tensor = False
 
 
 def _refuse_shared_weights(model: torch.nn.Module, chosen: dict[str, torch.nn.Module]) -> None:
