@@ -136,8 +136,12 @@ class Training:
 
     # -------------------------------------------------------------------------------- running
 
-    def run(self, n_epochs: int | None = None) -> None:
-        """Train to the end of the plan, or for that many epochs, or until told to stop."""
+    def run(self, n_epochs: int | None = None, *, restore_best: bool = True) -> None:
+        """Train to the end of the plan, or for that many epochs, or until told to stop.
+
+        Then go back to the best network, where early stopping kept one; not if ``restore_best`` is
+        false, which leaves everything as it is after the last epoch, to go on from there.
+        """
         last = self.plan.n_epochs if n_epochs is None else self.epochs_done + n_epochs
         for callback in self.callbacks:
             callback.on_fit_begin(self)
@@ -145,7 +149,8 @@ class Training:
             while self.epochs_done < last and not self.should_stop:
                 self.run_epoch()
         finally:
-            self.restore_best()
+            if restore_best:
+                self.restore_best()
             for callback in self.callbacks:
                 callback.on_fit_end(self)
 
@@ -254,10 +259,11 @@ class Training:
         seed = derive_seed(self.plan.seed, "rewire", clock.step)
         listeners = [callback for callback in self.callbacks if callback.needs_rewirings]
         if isinstance(strategy, InPlaceStrategy) and not listeners:
-            return sum(
-                strategy.rewire_in_place(layer, clock, layer_seed(seed, index), n_threads)
+            return self._count_rewired(
+                0
+                if layer.topology.is_full
+                else strategy.rewire_in_place(layer, clock, layer_seed(seed, index), n_threads)
                 for index, layer in enumerate(self.network.layers)
-                if not layer.topology.is_full
             )
         layers = self._layer_states(next_batch, clock)
         rewirings, self.evolution_state = rewire_from(
