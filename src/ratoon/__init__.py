@@ -8,19 +8,16 @@ product of the layers' widths.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
-    from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = ["SparseMLPClassifier", "SparseMLPRegressor", "__version__"]
+__all__ = ["SparseMLPClassifier", "SparseMLPRegressor", "__version__", "load"]
 
 _LAZY = {
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
+    "load": "ratoon.estimators",
 }
 
 

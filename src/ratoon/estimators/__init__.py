@@ -3,4 +3,6 @@
 from __future__ import annotations
 
 from ratoon.estimators.classifier import SparseMLPClassifier as SparseMLPClassifier
+from ratoon.estimators.files import load as load
+from ratoon.estimators.files import save as save
 from ratoon.estimators.regressor import SparseMLPRegressor as SparseMLPRegressor

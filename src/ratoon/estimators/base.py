@@ -66,11 +66,11 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _n_outputs(self) -> int:
-        """Outputs of the network."""
+        """Return the number of outputs of the network."""
 
     @abstractmethod
     def _loss(self) -> str:
-        """Loss of the network."""
+        """Return the loss of the network."""
 
     @abstractmethod
     def _encode(self, y: Array, settings: Settings, where: str) -> Array:
@@ -87,6 +87,14 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
     @abstractmethod
     def _score(self, outputs: Array, data: TrainingData) -> float:
         """Score raw outputs on validation data; higher is better."""
+
+    @abstractmethod
+    def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learnt of the targets, as plain values and arrays."""
+
+    @abstractmethod
+    def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Take back what `_target_state` gave, out of ``arrays``; raise if it is not that."""
 
     # ------------------------------------------------------------------------------- fitting
 
@@ -222,11 +230,11 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
         )
         return Training(
-            # Training ends by putting the best layers in place; `progress` keeps the latest.
-            SparseMLP(network.layers, network.scaling),
+            network,
             data,
             plan,
             epochs_done=progress.epochs_done,
+            evolution_state=progress.evolution_state,
             validation=validation,
             scorer=self._score,
             stopping=progress.stopping if self.early_stopping else None,
@@ -235,7 +243,8 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _run(self, training: Training, progress: Progress, *, n_epochs: int | None) -> None:
         try:
-            training.run(n_epochs)
+            # `progress` keeps the latest network beside the best, to go on from.
+            training.run(n_epochs, restore_best=False)
             if not progress.latest.is_finite():
                 raise DivergenceError(
                     "training diverged: weights are not finite after the last step.\n"
@@ -262,6 +271,7 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
         for record in training.history:
             progress.history.append(replace(record, epoch=record.epoch + before))
         progress.epochs_done = training.epochs_done
+        progress.evolution_state = training.evolution_state
         progress.rewired = [
             old + new for old, new in zip(progress.rewired, training.rewired_by_layer, strict=True)
         ]
@@ -286,7 +296,7 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------------- parameters, data
 
     def _checked_parameters(self) -> dict[str, Any]:
-        given = self.get_params(deep=False)
+        given: dict[str, Any] = self.get_params(deep=False)
         check_parameters(given, owner=type(self).__name__)
         return given
 
@@ -423,10 +433,9 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the estimator to one safe file, from which `ratoon.load` brings it back."""
-        from ratoon import storage
+        from ratoon.estimators.files import save
 
-        check_is_fitted(self)
-        storage.save(self, path)
+        save(self, path)
 
     # --------------------------------------------------------------------------- scikit-learn
 

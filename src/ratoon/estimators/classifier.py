@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
@@ -249,6 +249,20 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         else:
             right = outputs.argmax(axis=1) == data.targets.argmax(axis=1)
         return float(np.average(right, weights=data.weights))
+
+    def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        is_text = self.classes_.dtype.kind == "O" and all(
+            isinstance(label, str) for label in self.classes_
+        )
+        classes = self.classes_.astype(str) if is_text else self.classes_
+        return {"multilabel": self._multilabel, "objects": is_text}, {"classes": classes}
+
+    def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self._multilabel = bool(targets["multilabel"])
+        classes = arrays.pop("classes")
+        if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
+            raise FormatError("classes must be sorted, each of them once")
+        self.classes_ = classes.astype(object) if targets["objects"] else classes
 
     # ---------------------------------------------------------------------------- prediction
 

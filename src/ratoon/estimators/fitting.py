@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Settings, Shape
+from ratoon.evolution import State
 from ratoon.history import History
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
@@ -40,6 +42,7 @@ class Progress:
     stopping: EarlyStopping | None = None
     history: History = field(default_factory=History)
     rewired: list[int] = field(default_factory=list)
+    evolution_state: State | None = None
 
     @property
     def cycle_seed(self) -> int:
@@ -61,6 +64,7 @@ class Progress:
         self.cycle += 1
         self.epochs_done = 0
         self.stopping = None
+        self.evolution_state = None
 
 
 def learn_scaling(
@@ -125,7 +129,7 @@ def checked_topologies(given: Sequence[Any], widths: Sequence[int]) -> list[Topo
     >>> checked_topologies([pathways], (4, 3, 2))
     [Topology(4 -> 3, 3 connections, density 0.25), None]
     """
-    shapes = list(zip(widths[:-1], widths[1:], strict=True))
+    shapes = list(pairwise(widths))
     if len(given) > len(shapes):
         raise InvalidParameterError(
             f"`topology` names {len(given)} layers, the network has {len(shapes)}."

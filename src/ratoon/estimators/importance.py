@@ -38,7 +38,7 @@ def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[
     ([1.0, 2.0, 4.0], [1.0, 2.0, 40.0])
     """
     layers = network.layers if propagate else network.layers[:1]
-    strength = np.ones(layers[-1].shape[1])
+    strength: Array = np.ones(layers[-1].shape[1])
     for layer in reversed(layers):
         inputs, outputs = layer.topology.pairs()
         magnitude = np.abs(layer.weights).astype(np.float64) * strength[outputs]

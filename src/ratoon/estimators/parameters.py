@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
@@ -29,11 +30,12 @@ def _fail(owner: str, name: str, allowed: str, value: Any, hint: str = "") -> No
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    numbers = int | float | np.integer | np.floating
+    return isinstance(value, numbers) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def one_of(names: Collection[str | None], *, also: str = "") -> Check:
@@ -91,6 +93,11 @@ def boolean(owner: str, name: str, value: Any) -> None:
     """Raise unless the value is True or False."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
         _fail(owner, name, "True or False", value)
+
+
+def _verbose(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        not_negative(owner, name, value)
 
 
 def _hidden(owner: str, name: str, value: Any) -> None:
@@ -180,7 +187,7 @@ CHECKS: dict[str, Check] = {
     "preset": one_of(tuple(PRESETS)),
     "callbacks": _callbacks,
     "dtype": one_of(DTYPES),
-    "verbose": not_negative,
+    "verbose": _verbose,
 }
 
 NEVER_OPEN = {"scale", "preset"}

@@ -213,12 +213,7 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
 
 
 def _hidden(sizes: Any, given: Mapping[str, Any], shape: Shape) -> tuple[int, ...]:
-    if isinstance(sizes, tuple | list):
-        hidden = [int(size) for size in sizes]
-    elif hasattr(sizes, "__iter__"):
-        hidden = [int(size) for size in sizes]
-    else:
-        hidden = [int(sizes)]
+    hidden = [int(size) for size in (sizes if hasattr(sizes, "__iter__") else [sizes])]
     # Where the first layers are given, so are their widths.
     if given["topology"] is not None and is_open(given["hidden_layer_sizes"]):
         known = [None if layer is None else layer.shape[1] for layer in given["topology"]]

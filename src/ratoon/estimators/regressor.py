@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
@@ -194,6 +194,17 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         spread = (weights * np.square(targets - mean)).sum(axis=0)
         score = np.where(spread > 0, 1.0 - error / np.where(spread > 0, spread, 1.0), -error)
         return float(score.mean())
+
+    def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        arrays = {"target_mean": self._target_mean, "target_std": self._target_std}
+        return {"one_column": self._one_column}, arrays
+
+    def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self._one_column = bool(targets["one_column"])
+        mean, std = arrays.pop("target_mean"), arrays.pop("target_std")
+        if mean.ndim != 1 or mean.shape != std.shape or not (std > 0).all():
+            raise FormatError("targets need one mean and one positive spread each")
+        self._target_mean, self._target_std = mean, std
 
     # ---------------------------------------------------------------------------- prediction
 

@@ -24,7 +24,7 @@ except ImportError:  # pragma: no cover - scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
 
-    def with_callbacks(method: Method) -> Method:  # type: ignore[no-redef]
+    def with_callbacks(method: Method) -> Method:
         """Return the method as it is."""
         return method
 

@@ -47,12 +47,10 @@ def class_probabilities(loss: str, outputs: Array) -> Array:
     z = np.asarray(outputs, dtype=np.float64)
     if loss == "softmax_cross_entropy":
         return np.asarray(softmax(z, axis=1))
-    if loss == "sigmoid_cross_entropy":
-        shares = expit(z)
-    else:
-        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0)
+    shares = label_probabilities(loss, z)
     totals = shares.sum(axis=1, keepdims=True)
-    return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / z.shape[1])
+    shares[totals[:, 0] == 0], totals[totals == 0] = 1.0, z.shape[1]
+    return np.asarray(shares / totals)
 
 
 def log_class_probabilities(loss: str, outputs: Array) -> Array:

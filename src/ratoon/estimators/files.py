@@ -1,0 +1,54 @@
+"""Save an estimator to one safe file, and load it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ratoon.estimators.base import BaseSparseMLP
+from ratoon.estimators.state import from_state, to_state
+from ratoon.storage import Document, read_document, write_document
+from ratoon.storage.paths import PathLike
+
+
+def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) -> None:
+    """Write a fitted estimator to ``path``, which is replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    path : path
+        Where to.
+    optimizer : bool, default=True
+        Also save what the optimizer keeps, which is needed to train on exactly.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ratoon import SparseMLPClassifier, load
+    >>> model = SparseMLPClassifier((4,), max_iter=3, random_state=0)
+    >>> _ = model.fit([[0.0, 1.0], [1.0, 0.0]], ["ill", "well"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder + "/model.ratoon")
+    ...     again = load(folder + "/model.ratoon")
+    >>> again.classes_.tolist()
+    ['ill', 'well']
+    """
+    check_is_fitted(estimator)
+    write_document(Document(*to_state(estimator)), path, optimizer=optimizer)
+
+
+def load(path: PathLike) -> Any:
+    """Return the estimator in a file: it predicts the same, and trains on where it stood.
+
+    Nothing in the file is executed, and all of it is checked before any of it is used.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged, or is not one of an estimator.
+    """
+    document = read_document(path)
+    return from_state(document.config, document.arrays, document.networks)
