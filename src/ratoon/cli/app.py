@@ -1,0 +1,68 @@
+"""The `ratoon` command: one function per subcommand, each in a file of its own."""
+
+from __future__ import annotations
+
+import typer
+
+import ratoon
+from ratoon.cli import bench, data, demo, inspect, plan, predict, train
+from ratoon.cli.guard import guarded
+
+EPILOG = """
+Start with [bold]ratoon demo[/bold], then try your own file:
+
+  ratoon data show genes.csv
+
+  ratoon train genes.csv --label outcome -o model.ratoon
+
+  ratoon predict model.ratoon new.csv
+"""
+
+app = typer.Typer(
+    name="ratoon",
+    help="Train truly sparse neural networks on the CPU.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for command in (
+    demo.demo,
+    train.train,
+    predict.predict,
+    predict.evaluate,
+    inspect.inspect,
+    plan.plan,
+    bench.bench,
+):
+    app.command(command.__name__)(guarded(command))
+app.add_typer(data.app, name="data")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ratoon {ratoon.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    del version
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    0 is success, 1 something wrong with input or files, 2 a wrong call, 130 Ctrl-C.  SIGTERM ends
+    a training that writes checkpoints after one more of them, with 143.
+    """
+    try:
+        app(args=arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0

@@ -1,0 +1,52 @@
+"""TOML files: every flag of a command is also a key of the table named after it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ratoon.errors import FormatError
+
+
+def use_config(context: typer.Context, value: Path | None) -> Any:
+    """Take a command's defaults from a file; flags on the command line win.
+
+    Keys may be written as the flags are, with dashes or underscores: ``batch-size = 5`` under
+    ``[train]`` is ``--batch-size 5``.
+    """
+    if value is None:
+        return value
+    try:
+        document = tomllib.loads(value.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{value}: not a TOML file: {error}.") from None
+    command = context.command
+    table = document.get(command.name or "", document)
+    if not isinstance(table, dict):
+        raise FormatError(f"{value}: [{command.name}] must be a table.")
+    names = _names(command)
+    defaults = {}
+    for key, entry in table.items():
+        name = names.get(key.replace("-", "_"))
+        if name is None:
+            known = ", ".join(sorted(names))
+            raise FormatError(f"{value}: `{key}` is no option of `{command.name}`; known: {known}.")
+        defaults[name] = ",".join(str(item) for item in entry) if isinstance(entry, list) else entry
+    context.default_map = {**(context.default_map or {}), **defaults}
+    return value
+
+
+def _names(command: Any) -> dict[str, str]:
+    """Map every way an option may be spelt to the name of its parameter."""
+    names = {}
+    for parameter in command.params:
+        if not parameter.name or parameter.name == "config":
+            continue
+        names[parameter.name] = parameter.name
+        for flag in parameter.opts:
+            if flag.startswith("--"):
+                names[flag.removeprefix("--").replace("-", "_")] = parameter.name
+    return names

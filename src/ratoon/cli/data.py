@@ -1,0 +1,110 @@
+"""`ratoon data`: look at files, fetch public sets, make data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ratoon.cli.guard import guarded
+from ratoon.cli.output import console, print_json, print_table, say
+from ratoon.cli.samples import DataFile, JsonOption, LabelOption
+
+app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_args_is_help=True)
+
+
+@app.command()
+@guarded
+def show(data: DataFile, label: LabelOption = None, as_json: JsonOption = False) -> None:
+    """Print shape, types, classes, missing values, duplicates and suspicious columns of a file.
+
+    For example:
+
+      ratoon data show genes.csv --label outcome
+    """
+    from ratoon.datasets import examine
+
+    examination = examine(data, label=label)
+    if as_json:
+        print_json(examination.to_dict())
+    else:
+        console.print(examination.to_text(), highlight=False, markup=False)
+
+
+@app.command("list")
+@guarded
+def list_(as_json: JsonOption = False) -> None:
+    """List the public data sets that can be fetched."""
+    from ratoon.datasets import list_datasets
+
+    known = list_datasets()
+    if as_json:
+        print_json([asdict(one) for one in known])
+        return
+    rows = [[one.name, *(f"{size:,}" for size in one.shape), one.what] for one in known]
+    print_table("public data sets", ["name", "samples", "features", "classes", "what"], rows)
+
+
+@app.command()
+@guarded
+def fetch(
+    name: Annotated[str, typer.Argument(help="Name, as `ratoon data list` shows it.")],
+) -> None:
+    """Download a public data set, check it, and say where it is.
+
+    For example:
+
+      ratoon data fetch GLI-85
+    """
+    from ratoon.datasets import fetch as fetch_file
+
+    say(f"{name} is in {fetch_file(name)}")
+
+
+@app.command()
+@guarded
+def make(
+    output: Annotated[Path, typer.Argument(help="The .npz file to write.")],
+    samples: Annotated[int, typer.Option(min=2, help="Samples.")] = 85,
+    features: Annotated[int, typer.Option(min=1, help="Genes.")] = 22_283,
+    classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
+    informative: Annotated[int, typer.Option(min=0, help="Genes that carry the class.")] = 300,
+    effect: Annotated[float, typer.Option(min=0.0, help="How strongly they do.")] = 3.3,
+    correlation: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Of genes within a block.")
+    ] = 0.4,
+    batch_effect: Annotated[float, typer.Option(min=0.0, help="Shift between batches.")] = 0.3,
+    noise: Annotated[float, typer.Option(min=0.0, help="What nothing explains.")] = 1.0,
+    shares: Annotated[
+        str | None, typer.Option(help="Share of each class, as in 0.9,0.1; equal without.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same data.")] = 0,
+) -> None:
+    """Make microarray-like data with known informative genes.
+
+    For example:
+
+      ratoon data make imbalanced.npz --samples 120 --shares 0.9,0.1
+    """
+    from ratoon.datasets import make_microarray
+
+    data, columns = make_microarray(
+        samples,
+        features,
+        classes,
+        informative,
+        effect=effect,
+        correlation=correlation,
+        batch_effect=batch_effect,
+        noise=noise,
+        class_weights=None if shares is None else [float(s) for s in shares.split(",")],
+        random_state=seed,
+    )
+    arrays = {"X": data.X, "y": data.y, "informative": columns}
+    if data.feature_names is not None:
+        arrays["feature_names"] = np.array(data.feature_names)
+    np.savez_compressed(output, allow_pickle=False, **arrays)
+    say(f"{data!r} written to {output}")

@@ -1,0 +1,96 @@
+"""`ratoon inspect`: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ratoon.cli.output import megabytes, print_json, print_table, say
+from ratoon.cli.samples import JsonOption
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Model file.", exists=True, dir_okay=False)],
+    top: Annotated[int, typer.Option(min=0, help="How many strongest features to list.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Show layers, densities, degrees, history and the strongest features of a model.
+
+    For example:
+
+      ratoon inspect lung.ratoon --top 20
+    """
+    import ratoon
+
+    facts = describe(ratoon.load(model), top)
+    facts["file_bytes"] = model.stat().st_size
+    if as_json:
+        print_json(facts)
+        return
+    say(f"{facts['estimator']}, {facts['epochs']} epochs, file of {megabytes(facts['file_bytes'])}")
+    columns = ["inputs", "outputs", "connections", "density", "degree of inputs", "of outputs"]
+    print_table(
+        "layers",
+        columns,
+        [
+            [
+                f"{x['inputs']:,}",
+                f"{x['outputs']:,}",
+                f"{x['connections']:,}",
+                f"{x['density']:.3g}",
+                _range_text(x["input_degree"]),
+                _range_text(x["output_degree"]),
+            ]
+            for x in facts["layers"]
+        ],
+        note="degrees: smallest / median / largest",
+    )
+    if facts["strongest_features"]:
+        rows = [[x["feature"], f"{x['importance']:.5f}"] for x in facts["strongest_features"]]
+        print_table("strongest features", ["feature", "importance"], rows)
+
+
+def describe(estimator: Any, top: int) -> dict[str, Any]:
+    """Return the facts about a fitted estimator as plain data."""
+    layers = []
+    for layer in estimator.network_.layers:
+        inputs, outputs = layer.topology.degrees()
+        layers.append(
+            {
+                "inputs": layer.shape[0],
+                "outputs": layer.shape[1],
+                "connections": layer.n_connections,
+                "density": layer.topology.density,
+                "input_degree": _spread(inputs),
+                "output_degree": _spread(outputs),
+            }
+        )
+    importance = estimator.feature_importances_
+    names = getattr(estimator, "feature_names_in_", None)
+    strongest = np.argsort(-importance, kind="stable")[:top]
+    return {
+        "estimator": type(estimator).__name__,
+        "epochs": estimator.n_iter_,
+        "loss": estimator.loss_,
+        "classes": [str(c) for c in getattr(estimator, "classes_", [])],
+        "layers": layers,
+        "strongest_features": [
+            {
+                "feature": str(names[j]) if names is not None else int(j),
+                "importance": float(importance[j]),
+            }
+            for j in strongest
+        ],
+        "history": estimator.history_.to_rows(),
+    }
+
+
+def _spread(degrees: Any) -> list[float]:
+    return [float(v) for v in (degrees.min(), np.median(degrees), degrees.max())]
+
+
+def _range_text(spread: list[float]) -> str:
+    return " / ".join(f"{value:g}" for value in spread)
