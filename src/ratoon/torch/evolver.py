@@ -190,10 +190,8 @@ class Evolver:
                 " `steps_per_epoch=len(loader)`,\n"
                 "  or count steps: `schedule=RewiringSchedule(every=100, unit='step')`."
             )
-        looks_at_length = 0 < schedule.until < 1 or "constant" not in {
-            schedule.anneal,
-            self.strategy.schedule.anneal,
-        }
+        annealings = {schedule.anneal, self.strategy.schedule.anneal}
+        looks_at_length = 0 < schedule.until < 1 or annealings != {"constant"}
         if looks_at_length and self.total_steps is None:
             raise InvalidParameterError(
                 "Evolver: the schedule looks at the length of training; give `total_steps`."
