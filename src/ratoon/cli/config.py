@@ -8,8 +8,6 @@ from typing import Any
 
 import typer
 
-from ratoon.errors import FormatError
-
 
 def use_config(context: typer.Context, value: Path | None) -> Any:
     """Take a command's defaults from a file; flags on the command line win.
@@ -22,18 +20,20 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     try:
         document = tomllib.loads(value.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{value}: not a TOML file: {error}.") from None
+        raise typer.BadParameter(f"{value}: not a TOML file: {error}.") from None
     command = context.command
     table = document.get(command.name or "", document)
     if not isinstance(table, dict):
-        raise FormatError(f"{value}: [{command.name}] must be a table.")
+        raise typer.BadParameter(f"{value}: [{command.name}] must be a table.")
     names = _names(command)
     defaults = {}
     for key, entry in table.items():
         name = names.get(key.replace("-", "_"))
         if name is None:
             known = ", ".join(sorted(names))
-            raise FormatError(f"{value}: `{key}` is no option of `{command.name}`; known: {known}.")
+            raise typer.BadParameter(
+                f"{value}: `{key}` is no option of `{command.name}`; known: {known}."
+            )
         defaults[name] = ",".join(str(item) for item in entry) if isinstance(entry, list) else entry
     context.default_map = {**(context.default_map or {}), **defaults}
     return value
