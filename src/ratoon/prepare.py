@@ -82,11 +82,12 @@ def _of_dense(x: Array, weight: Array, used: NDArray[np.intp]) -> FeatureStatist
         mean += (weight[rows] / total) @ block
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
+    unit = _unit(low, high)
     for rows in _blocks(used, n_features):
-        block = np.asarray(x[rows], dtype=np.float64) - mean
+        block = (np.asarray(x[rows], dtype=np.float64) - mean) / unit
         variance += (weight[rows] / total) @ np.square(block, out=block)
     largest = float(max(-low.min(initial=0.0), high.max(initial=0.0)))
-    return _judged(mean, variance, low == high, largest, used.size)
+    return _judged(mean, variance, unit, low == high, largest, used.size)
 
 
 def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
@@ -94,28 +95,36 @@ def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
     n_rows, n_features = x.shape
     share = np.repeat(weight / total, np.diff(x.indptr))
     columns, data = x.indices, x.data.astype(np.float64)
-    mean = np.bincount(columns, share * data, minlength=n_features)
-    stored = np.bincount(columns, share, minlength=n_features)
-    variance = np.bincount(columns, share * np.square(data - mean[columns]), minlength=n_features)
-    # The entries that are not stored are zeros, and as far from the mean as it is from 0.
-    variance += np.maximum(1.0 - stored, 0.0) * np.square(mean)
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
     np.minimum.at(low, columns, data)
     np.maximum.at(high, columns, data)
     has_gaps = np.bincount(columns, minlength=n_features) < n_rows
     low[has_gaps] = np.minimum(low[has_gaps], 0.0)
     high[has_gaps] = np.maximum(high[has_gaps], 0.0)
+    unit = _unit(low, high)
+    mean = np.bincount(columns, share * data, minlength=n_features)
+    stored = np.bincount(columns, share, minlength=n_features)
+    apart = np.square((data - mean[columns]) / unit[columns])
+    variance = np.bincount(columns, share * apart, minlength=n_features)
+    # The entries that are not stored are zeros, and as far from the mean as it is from 0.
+    variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
     largest = float(np.abs(data).max(initial=0.0))
-    return _judged(mean, variance, low == high, largest, n_rows)
+    return _judged(mean, variance, unit, low == high, largest, n_rows)
+
+
+def _unit(low: Array, high: Array) -> Array:
+    """Return a power of two as large as the values: squares in it neither over- nor underflow."""
+    size = np.maximum(np.abs(low), np.abs(high))
+    return np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
 
 
 def _judged(
-    mean: Array, variance: Array, constant: Array, largest: float, n_rows: int
+    mean: Array, variance: Array, unit: Array, constant: Array, largest: float, n_rows: int
 ) -> FeatureStatistics:
     # A spread that rounding alone could have made is none.
-    rounding = np.square(n_rows * mean * np.finfo(np.float64).eps)
+    rounding = np.square(n_rows * (mean / unit) * np.finfo(np.float64).eps)
     constant = constant | (variance <= rounding)
-    std = np.sqrt(variance)
+    std = np.sqrt(variance) * unit
     std[constant] = 0.0
     return FeatureStatistics(mean, std, constant, largest)
 

@@ -84,11 +84,13 @@ def learn_scaling(
             f"{n_constant} of {found.constant.size} features have the same value in all training"
             f" samples and are ignored.",
             ConstantFeatureWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     # Centring would turn every zero of a sparse matrix into something else.
     shift = None if scipy.sparse.issparse(x) else found.mean
-    return Scaling(shift, found.factors(), clip)
+    # What float32 cannot hold would become infinite.
+    factors = np.minimum(found.factors(), 1e37) if dtype == "float32" else found.factors()
+    return Scaling(shift, factors, clip)
 
 
 def start_network(

@@ -31,11 +31,11 @@ def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[
     Examples
     --------
     >>> from ratoon.topology import Topology
-    >>> network = SparseMLP.start((3, 2, 1), density=1.0, seed=0, dtype=np.float64)
-    >>> network.layers[0].weights[:] = [1, 0, 2, 0, 0, 4]  # (0,0) (0,1) (1,0) (1,1) (2,0) (2,1)
-    >>> network.layers[1].weights[:] = [1, -10]
+    >>> wiring = Topology.from_pairs((2, 2), [0, 1], [0, 1]), Topology.from_pairs((2, 1), [1], [0])
+    >>> network = SparseMLP.start((2, 2, 1), density=1.0, seed=0, topologies=wiring)
+    >>> network.layers[0].weights[:], network.layers[1].weights[:] = (-3, 1), 10
     >>> feature_strength(network).tolist(), feature_strength(network, propagate=True).tolist()
-    ([1.0, 2.0, 4.0], [1.0, 2.0, 40.0])
+    ([3.0, 1.0], [0.0, 10.0])
     """
     layers = network.layers if propagate else network.layers[:1]
     strength: Array = np.ones(layers[-1].shape[1])

@@ -38,7 +38,7 @@ class FitPlan:
     >>> from ratoon import SparseMLPClassifier
     >>> plan = SparseMLPClassifier((9000, 9000), epsilon=10).plan(11_340, n_outputs=3)
     >>> plan.n_connections, plan.parameter_bytes
-    (410400, 8425668)
+    (410400, 6782436)
     """
 
     widths: tuple[int, ...]
