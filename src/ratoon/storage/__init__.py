@@ -5,7 +5,12 @@ A file is a plain safetensors container; `docs/file-format.md` specifies it.
 
 from __future__ import annotations
 
+from ratoon.storage.checkpoint import Checkpoint as Checkpoint
+from ratoon.storage.directory import CheckpointDirectory as CheckpointDirectory
 from ratoon.storage.document import Document as Document
+from ratoon.storage.fingerprint import fingerprint as fingerprint
+from ratoon.storage.histories import history_from_arrays as history_from_arrays
+from ratoon.storage.histories import history_to_arrays as history_to_arrays
 from ratoon.storage.problems import CheckpointWarning as CheckpointWarning
 from ratoon.storage.problems import LockedError as LockedError
 from ratoon.storage.problems import ResumeError as ResumeError

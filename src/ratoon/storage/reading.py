@@ -165,13 +165,14 @@ class _open:
         flags = os.O_RDONLY
         for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
             flags |= getattr(os, name, 0)
-        self._file = io.FileIO(os.open(path, flags), "rb")
+        descriptor = os.open(path, flags)
         try:
-            status = os.fstat(self._file.fileno())
+            status = os.fstat(descriptor)
             self._size = status.st_size
             _check_file(path, status, max_bytes)
+            self._file = io.FileIO(descriptor, "rb")
         except BaseException:
-            self._file.close()
+            os.close(descriptor)
             raise
 
     def __enter__(self) -> tuple[io.FileIO, int]:

@@ -1,0 +1,248 @@
+"""Checkpoint: a callback that lets a training be killed at any time and go on to the same bits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.history import EpochRecord
+from ratoon.kernels import current_isa
+from ratoon.storage import strict_json
+from ratoon.storage.describe import (
+    describe_network,
+    describe_plan,
+    describe_stopping,
+    differences,
+    plain,
+)
+from ratoon.storage.directory import CheckpointDirectory
+from ratoon.storage.fingerprint import describe_data
+from ratoon.storage.paths import PathLike, shown
+from ratoon.storage.problems import CheckpointWarning, ResumeError
+from ratoon.storage.snapshot import Snapshot
+from ratoon.storage.termination import Termination
+from ratoon.training import Callback, Training
+
+ON_ERROR = ("warn", "raise")
+
+
+class Checkpoint(Callback):
+    """Write a checkpoint every few epochs, and go on from the newest when training starts again.
+
+    A training that was killed, interrupted or told to end, and is then started again with the same
+    data and parameters, ends with the same network as one that was never disturbed, bit for bit.
+
+    Ctrl-C, an error and SIGTERM leave a checkpoint of the last whole epoch behind; SIGTERM then
+    ends the process with status 143.  Put this callback last, after those that may stop training.
+
+    Parameters
+    ----------
+    directory : path
+        Where checkpoints go; made if it is not there.  The last two are kept.  Only one process
+        at a time may use it.
+    every : int, default=1
+        Epochs between two checkpoints.
+    resume : bool, default=True
+        Go on from what the directory holds.  If false, it must hold nothing.
+    snapshot : bool, default=True
+        Between checkpoints, keep a copy of the last whole epoch in memory, for the case that
+        training is interrupted.  It takes the space of the weights and the optimizer's state.
+        With ``every=1`` none is made.
+    parameters : dict, optional
+        More plain values that must be the same when training goes on.
+    allow : collection of str, optional
+        Differences that do not matter, as their message names them: ``{"plan.n_epochs"}``.
+    on_error : {"warn", "raise"}, default="warn"
+        What to do when a checkpoint cannot be written, for instance because the disk is full.
+        The one before is kept in either case.
+
+    Raises
+    ------
+    ResumeError
+        When training starts and the directory belongs to another one.
+    LockedError
+        When training starts and another process is using the directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ratoon.network import SparseMLP
+    >>> from ratoon.training import TrainingData, TrainingPlan
+    >>> x = np.eye(4, dtype=np.float32)
+    >>> def train(directory, n_epochs):
+    ...     network = SparseMLP.start((4, 16, 4), density=0.5, seed=0)
+    ...     data = TrainingData.of(x, x, np.float32)
+    ...     plan = TrainingPlan(learning_rate=0.1, n_epochs=n_epochs)
+    ...     training = Training(network, data, plan, callbacks=[Checkpoint(directory)])
+    ...     training.run()
+    ...     return training
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     first = train(directory, n_epochs=3)
+    ...     again = train(directory, n_epochs=3)  # finds all done
+    >>> again.epochs_done, again.history[2].loss == first.history[2].loss
+    (3, True)
+    """
+
+    def __init__(
+        self,
+        directory: PathLike,
+        *,
+        every: int = 1,
+        resume: bool = True,
+        snapshot: bool = True,
+        parameters: Mapping[str, Any] | None = None,
+        allow: Collection[str] = (),
+        on_error: str = "warn",
+    ) -> None:
+        if every < 1:
+            raise InvalidParameterError(f"Checkpoint: `every` must be at least 1, got {every!r}.")
+        if on_error not in ON_ERROR:
+            raise InvalidParameterError(
+                f"Checkpoint: `on_error` must be one of {ON_ERROR}, got {on_error!r}."
+            )
+        self.directory = directory
+        self.every = every
+        self.resume = resume
+        self.snapshot = snapshot
+        self.parameters = parameters
+        self.allow = allow
+        self.on_error = on_error
+        self._checkpoints: CheckpointDirectory | None = None
+        self._termination = Termination()
+        self._identity: dict[str, Any] = {}
+        self._pending: Snapshot | None = None
+        self._written = -1
+
+    # ------------------------------------------------------------------------------ callbacks
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Lock the directory and bring the training to where the newest checkpoint is."""
+        checkpoints = CheckpointDirectory(self.directory)
+        checkpoints.acquire()
+        try:
+            self._pending = None
+            self._identity = self._describe(training)
+            # After `partial_fit` the same callback goes on with what it wrote itself.
+            if checkpoints.numbers() != [] and training.epochs_done != self._written:
+                self._go_on(checkpoints, training)
+        except BaseException:
+            checkpoints.release()
+            raise
+        self._checkpoints = checkpoints
+        self._termination.install()
+
+    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
+        """Write a checkpoint when one is due; remember the epoch otherwise."""
+        self._pending = Snapshot.of(training)
+        is_last = training.should_stop or training.epochs_done >= training.plan.n_epochs
+        if is_last or training.epochs_done % self.every == 0:
+            with self._termination:
+                self._write_pending()
+        if self._pending is not None:
+            self._pending = self._pending.copy() if self.snapshot else None
+
+    def on_fit_end(self, training: Training) -> None:
+        """Write what is not on disk yet, and let others use the directory."""
+        if self._checkpoints is None:
+            return
+        with self._termination:
+            try:
+                self._write_pending()
+            finally:
+                self._termination.remove()
+                self._checkpoints.release()
+                self._checkpoints = None
+                self._pending = None
+
+    # -------------------------------------------------------------------------------- parts
+
+    def _describe(self, training: Training) -> dict[str, Any]:
+        n_threads = training.plan.n_threads
+        validation = training.validation
+        identity = {
+            "plan": describe_plan(training.plan),
+            "stopping": describe_stopping(training.stopping),
+            "data": describe_data(training.data, training.network, n_threads),
+            "validation": None
+            if validation is None
+            else describe_data(validation, training.network, n_threads),
+            "parameters": plain(dict(self.parameters or {})),
+        }
+        strict_json.check_plain(identity, "parameters")
+        return identity
+
+    def _go_on(self, checkpoints: CheckpointDirectory, training: Training) -> None:
+        if not self.resume:
+            raise ResumeError(
+                f"{shown(self.directory)} holds checkpoints of a training, up to epoch"
+                f" {checkpoints.numbers()[-1]}.\n"
+                "  Choose an empty directory, or go on with `resume=True`."
+            )
+        found = checkpoints.latest()
+        if found is None:
+            return
+        number, document = found
+        path = checkpoints.path_of(number)
+        try:
+            snapshot, identity, isa = Snapshot.from_document(document)
+            if snapshot.epochs_done != number:
+                raise FormatError(f"epoch {snapshot.epochs_done} under the number {number}.")
+        except FormatError as error:
+            raise FormatError(f"{shown(path)}: {error}") from None
+        self._refuse_differences(path, snapshot, identity, isa, training)
+        snapshot.restore(training)
+        self._written = number
+
+    def _refuse_differences(
+        self,
+        path: str,
+        snapshot: Snapshot,
+        identity: dict[str, Any],
+        isa: str,
+        training: Training,
+    ) -> None:
+        theirs = {**identity, "network": _describe_state(snapshot.network)}
+        ours = {**self._identity, "network": _describe_state(training.network)}
+        allowed = set(self.allow)
+        if isa != current_isa():
+            # Sums of samples differ in their last bits there, and so will the training.
+            allowed |= {"data.samples", "validation.samples"}
+            warnings.warn(
+                f"{shown(path)} was written on the instruction set {isa} and goes on with"
+                f" {current_isa()}: the result will not be the same to the bit.",
+                CheckpointWarning,
+                stacklevel=4,
+            )
+        lines = [line for line in differences(theirs, ours) if line.split(":")[0] not in allowed]
+        if lines:
+            raise ResumeError(
+                f"{shown(path)} belongs to another training:\n  "
+                + "\n  ".join(lines)
+                + "\n  Go on with the same data and parameters, or choose another directory."
+            )
+
+    def _write_pending(self) -> None:
+        if self._pending is None or self._checkpoints is None:
+            return
+        try:
+            document = self._pending.to_document(self._identity)
+            self._checkpoints.save(self._pending.epochs_done, document)
+        except (OSError, FormatError, InvalidInputError) as error:
+            if self.on_error == "raise":
+                raise
+            warnings.warn(
+                f"no checkpoint of epoch {self._pending.epochs_done}, training goes on: {error}",
+                CheckpointWarning,
+                stacklevel=4,
+            )
+        else:
+            self._written = self._pending.epochs_done
+            self._pending = None
+
+
+def _describe_state(network: Any) -> dict[str, Any]:
+    n_states = [len(layer.state) for layer in network.layers]
+    return {**describe_network(network), "optimizer_arrays": n_states}
