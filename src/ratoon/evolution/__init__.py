@@ -8,6 +8,7 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
 from ratoon.evolution.base import LayerState as LayerState
 from ratoon.evolution.base import LayerwiseStrategy as LayerwiseStrategy
+from ratoon.evolution.base import Reweighted as Reweighted
 from ratoon.evolution.base import State as State
 from ratoon.evolution.base import StatefulStrategy as StatefulStrategy
 from ratoon.evolution.base import Strategy as Strategy
@@ -17,9 +18,15 @@ from ratoon.evolution.base import start_state as start_state
 from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
+from ratoon.evolution.deep_r import DeepR as DeepR
+from ratoon.evolution.dsr import DSR as DSR
 from ratoon.evolution.gse import GSE as GSE
+from ratoon.evolution.lottery import find_ticket as find_ticket
+from ratoon.evolution.nest import NeST as NeST
+from ratoon.evolution.neuron_pruning import NeuronPruning as NeuronPruning
 from ratoon.evolution.rigl import RigL as RigL
 from ratoon.evolution.set import SET as SET
+from ratoon.evolution.snfs import SNFS as SNFS
 from ratoon.evolution.static import Static as Static
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
@@ -27,6 +34,11 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "static": Static,
     "rigl": RigL,
     "gse": GSE,
+    "snfs": SNFS,
+    "dsr": DSR,
+    "deep_r": DeepR,
+    "nest": NeST,
+    "neuron_pruning": NeuronPruning,
 }
 """Every strategy by name.  The contract suite runs over all of them."""
 

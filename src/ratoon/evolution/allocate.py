@@ -53,8 +53,9 @@ def draw_shares(total: int, room: Sequence[int], rng: np.random.Generator) -> In
     >>> draw_shares(4, [2, 0, 2], np.random.default_rng(0)).tolist()
     [2, 0, 2]
     """
-    ends = np.cumsum(np.asarray(room, dtype=np.int64))
-    n_places = int(ends[-1])
+    limits = np.asarray(room, dtype=np.int64)
+    ends = np.cumsum(limits)
+    n_places = int(limits.sum())
     wanted = min(int(total), n_places)
     left_out = wanted > n_places // 2
     n_drawn = n_places - wanted if left_out else wanted
@@ -64,4 +65,4 @@ def draw_shares(total: int, room: Sequence[int], rng: np.random.Generator) -> In
         drawn = np.unique(np.concatenate((drawn, more)))
     layer = np.searchsorted(ends, drawn, side="right")
     counts = np.bincount(layer, minlength=ends.size).astype(np.int64)
-    return np.asarray(room, dtype=np.int64) - counts if left_out else counts
+    return limits - counts if left_out else counts

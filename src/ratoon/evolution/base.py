@@ -54,6 +54,20 @@ class LayerState:
     learning_rate: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Reweighted(Rewiring):
+    """A rewiring that also changes the weights of connections that stay.
+
+    ``new_weights`` holds the weight of every connection of the new topology, by slot.
+    """
+
+    new_weights: Array | None = None
+
+    def carry_weights(self, weights: Array) -> Array:
+        """Return the weights as the strategy wants them."""
+        return super().carry_weights(weights) if self.new_weights is None else self.new_weights
+
+
 class Strategy(Protocol):
     """A rule that says when and how the layers of a network rewire."""
 

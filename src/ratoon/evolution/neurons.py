@@ -1,0 +1,134 @@
+"""Neurons as a whole: which matter, which lie idle, how to take some out or bring some in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon.evolution.base import LayerState
+from ratoon.evolution.grow import gradients_at, signals_of
+from ratoon.kernels.absent import grow_at, largest_absent
+from ratoon.topology import IntArray, Rewiring, Topology
+
+Array = NDArray[Any]
+
+
+def importance(layer: LayerState) -> Array:
+    """Return for every output of a layer the summed magnitude of its incoming weights.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((2, 3), [0, 1, 1], [0, 0, 2])
+    >>> importance(LayerState(topology, np.array([1.0, -2.0, 0.5])))
+    array([3. , 0. , 0.5])
+    """
+    return np.bincount(
+        layer.topology.columns,
+        weights=np.abs(layer.weights).astype(np.float64),
+        minlength=layer.topology.shape[1],
+    )
+
+
+def idle_neurons(before: Topology, after: Topology) -> IntArray:
+    """Return the neurons between two layers that have no connection on either side.
+
+    Examples
+    --------
+    >>> before = Topology.from_pairs((2, 3), [0], [0])
+    >>> after = Topology.from_pairs((3, 2), [2], [1])
+    >>> idle_neurons(before, after)
+    array([1])
+    """
+    return np.flatnonzero((before.degrees()[1] == 0) & (after.degrees()[0] == 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Connections to grow in one layer: positions, ascending and distinct, and first weights."""
+
+    positions: IntArray
+    weights: Array
+
+    @classmethod
+    def of(cls, positions: IntArray, weights: Array) -> Growth:
+        """Sort positions; weights at the same position are added."""
+        distinct, place = np.unique(positions, return_inverse=True)
+        summed = np.zeros(distinct.size, dtype=weights.dtype)
+        np.add.at(summed, place, weights)
+        return cls(distinct, summed)
+
+    @classmethod
+    def none(cls, dtype: Any) -> Growth:
+        """Nothing to grow."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=dtype))
+
+    def joined(self, other: Growth) -> Growth:
+        """Return both together."""
+        return Growth.of(
+            np.concatenate((self.positions, other.positions)),
+            np.concatenate((self.weights, other.weights)),
+        )
+
+    def scaled_to(self, mean: float) -> Growth:
+        """Return the same with weights of this mean magnitude."""
+        present = float(np.abs(self.weights).mean()) if self.weights.size else 0.0
+        factor = self.weights.dtype.type(mean / present if present > 0 else 1.0)
+        return Growth(self.positions, self.weights * factor)
+
+    def rewiring(self, topology: Topology, kept: IntArray) -> Rewiring:
+        """Return the rewiring that keeps these slots and grows these connections."""
+        plain = grow_at(topology, kept, self.positions)
+        grown = plain.topology.positions[plain.is_grown]
+        weights = self.weights[np.searchsorted(self.positions, grown)]
+        return Rewiring(plain.topology, plain.origin, weights)
+
+
+def bridges(
+    before: LayerState,
+    after: LayerState,
+    neurons: IntArray,
+    n_pairs: int,
+    strength: float,
+    rng: np.random.Generator,
+) -> tuple[Growth, Growth]:
+    """Connect idle neurons between two layers where a bridge would help most (NeST).
+
+    The bridging gradient of an input n of the first layer and an output m of the second is the
+    gradient that a direct connection between them would have.  The pairs with the largest ones
+    are dealt out to the neurons in turn.  A pair gives a neuron one incoming and one outgoing
+    connection, of magnitude ``sqrt(|gradient|)`` and with signs that lower the loss; all are then
+    scaled to ``strength`` times the mean weight of their layer.
+
+    Returns
+    -------
+    incoming, outgoing : Growth
+        What to grow in the first and in the second layer.
+    """
+    n_hidden, n_out = after.topology.shape
+    signals = (signals_of(before)[0], signals_of(after)[1])
+    shape = (before.topology.shape[0], n_out)
+    nothing, none = Topology.from_pairs(shape, [], []), np.empty(0, dtype=np.int64)
+    pairs = largest_absent(
+        nothing, none, *signals, n_pairs * neurons.size, n_threads=before.n_threads
+    )
+    gradients = gradients_at(signals, n_out, pairs)
+    by_size = np.argsort(-np.abs(gradients), kind="stable")
+    pairs, gradients = pairs[by_size], gradients[by_size]
+    hidden = neurons[np.arange(pairs.size) % max(1, neurons.size)]
+    delta = np.sqrt(np.abs(gradients)) * np.where(rng.random(pairs.size) < 0.5, -1, 1)
+    incoming = Growth.of(pairs // n_out * n_hidden + hidden, delta.astype(gradients.dtype))
+    outgoing = Growth.of(
+        hidden * n_out + pairs % n_out, (-np.sign(gradients) * delta).astype(gradients.dtype)
+    )
+    return (
+        incoming.scaled_to(strength * mean_magnitude(before)),
+        outgoing.scaled_to(strength * mean_magnitude(after)),
+    )
+
+
+def mean_magnitude(layer: LayerState) -> float:
+    """Return the mean magnitude of a layer's weights; 0 if it has none."""
+    return float(np.abs(layer.weights).mean()) if layer.weights.size else 0.0
