@@ -16,12 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
-from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.inputs import checked_samples, checked_weights
 from ratoon.estimators.parameters import check_parameters
-from ratoon.estimators.planning import FitPlan, make_plan
 from ratoon.estimators.presets import Settings, Shape, resolve
-from ratoon.estimators.report import FitReport, make_report
 from ratoon.estimators.sklearn_callbacks import (
     HAS_PROTOCOL,
     CallbackSupportMixin,
@@ -29,6 +26,7 @@ from ratoon.estimators.sklearn_callbacks import (
     with_callbacks,
 )
 from ratoon.estimators.threads import threads_for
+from ratoon.estimators.views import NetworkViews
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.training import (
@@ -45,7 +43,7 @@ Array = NDArray[Any]
 _ROWS_AT_ONCE = 32
 
 
-class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
+class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
     """Fit, fit on, and raw outputs; what targets mean is for the classes below to say."""
 
     # ---------------------------------------------------------------- for the classes below
@@ -97,6 +95,15 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
         """Take back what `_target_state` gave, out of ``arrays``; raise if it is not that."""
 
     # ------------------------------------------------------------------------------- fitting
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """Return an estimator with the settings of the SET papers, but for what is given here.
+
+        Two hidden layers 0.8 times as wide as the input, epsilon 10, a third of the connections
+        replaced after every epoch, SGD with momentum 0.9 and decay 0.0002, batches of 5.
+        """
+        return cls(**{"preset": "paper", **overrides})
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
@@ -365,71 +372,6 @@ class BaseSparseMLP(CallbackSupportMixin, BaseEstimator, ABC):
                 "predictions are not finite: X holds values far outside those of training."
             )
         return outputs.astype(np.float64)
-
-    # --------------------------------------------------------------------- looking at networks
-
-    @property
-    def coefs_(self) -> list[Any]:
-        """Weights of every layer as SciPy matrices (inputs, outputs)."""
-        check_is_fitted(self)
-        return [layer.to_csr() for layer in self.network_.layers]
-
-    @property
-    def intercepts_(self) -> list[Array]:
-        """Biases of every layer."""
-        check_is_fitted(self)
-        return [layer.bias.copy() for layer in self.network_.layers]
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of every feature in the summed magnitude of the first layer's weights."""
-        check_is_fitted(self)
-        return shares(feature_strength(self.network_))
-
-    def feature_strength(self, *, propagate: bool = False) -> NDArray[np.float64]:
-        """Return the summed magnitude of every feature's connections.
-
-        Parameters
-        ----------
-        propagate : bool, default=False
-            Count each connection by the strength of the neuron it leads to.
-        """
-        check_is_fitted(self)
-        return feature_strength(self.network_, propagate=propagate)
-
-    @property
-    def report_(self) -> FitReport:
-        """Table of the layers: connections, density asked for and achieved, memory, rewired."""
-        check_is_fitted(self)
-        progress = self._progress
-        settings = resolve(self._checked_parameters(), progress.shape)
-        n_layers = len(self.network_.layers)
-        given = [layer is not None for layer in self.topology or []]
-        given += [False] * (n_layers - len(given))
-        return make_report(self.network_, self.history_, settings, progress.rewired, given)
-
-    def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
-        """Tell memory and time of a fit before anything is allocated.
-
-        Parameters
-        ----------
-        n_features, n_samples : int
-            Shape of X.
-        n_outputs : int
-            Classes, labels, or columns of y.
-
-        Returns
-        -------
-        FitPlan
-            Bytes of parameters, of working space and at the peak, beside the data itself; and
-            estimated seconds per epoch on this machine.
-        """
-        given = self._checked_parameters()
-        shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
-        settings = resolve(given, shape)
-        n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
-        keeps_best = bool(self.early_stopping and self.restore_best)
-        return make_plan(settings, shape, n_threads=n_threads, keeps_best=keeps_best)
 
     def save(self, path: str | Path) -> None:
         """Write the estimator to one safe file, from which `ratoon.load` brings it back."""

@@ -33,7 +33,146 @@ CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_
 
 
 class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
-    """Classify with a sparse network that rewires while it learns."""
+    """Classify with a sparse network that rewires while it learns.
+
+    Handles two or more classes, and several labels per sample (``y`` with columns of 0 and 1).
+    Time and memory grow with the number of connections, never with the product of layer widths.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : "auto", int or sequence of int, default="auto"
+        Widths of the hidden layers; ``()`` for none at all.
+    epsilon : float, optional
+        SET's measure of density: a layer gets about ``epsilon * (n_in + n_out)`` connections, at
+        most all.  Not Adam's constant, which is ``adam_eps``.
+    density : float, optional
+        Fraction of positions that are connections, in (0, 1].  Give one of the two or neither.
+    zeta : float, default=0.3
+        Fraction of a layer's connections replaced at a rewiring.
+    evolution : "auto", str or strategy, default="auto"
+        How connections change: ``"set"``, ``"static"``, any name of
+        ``ratoon.evolution.STRATEGIES``, or a strategy object, whose own parameters then count
+        instead of ``zeta``.  ``"auto"`` is SET that settles: it rewires ever less, and ends when
+        70 percent of training are over.
+    activation : str, default="relu"
+        ``"relu"``, ``"leaky_relu"``, ``"all_relu"``, ``"tanh"``, ``"logistic"`` or
+        ``"identity"``.
+    slope : float, optional
+        Of leaky ReLU (0.01 unless given) and All-ReLU (0.6 unless given).
+    dropout : float, default=0.0
+        Fraction of hidden activations set to 0 at each step.
+    loss : str, default="auto"
+        ``"softmax_cross_entropy"``, ``"sigmoid_cross_entropy"`` or ``"squared_error"`` (on -1 and
+        +1).  ``"auto"`` is softmax, and sigmoid for several labels per sample.
+    solver : "auto", "sgd", "adam" or optimizer, default="auto"
+        ``"auto"`` is SGD if a learning rate is given, else what the preset says.  An optimizer
+        object of ``ratoon.optimizers`` brings its own parameters.
+    learning_rate_init : float, optional
+        Learning rate before the schedule.
+    learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"
+        Schedule: a factor of the learning rate as a function of the progress of training, which
+        goes from 0 to 1 in ``max_iter`` epochs.
+    warm_up : float, default=0.0
+        Fraction of training during which the learning rate rises.
+    momentum : float, default=0.9
+        Of SGD.
+    nesterovs_momentum : bool, default=False
+        Whether SGD looks ahead along its momentum.
+    weight_decay : float, optional
+        How strongly weights are drawn to 0.
+    decay : "auto", "coupled" or "released", default="auto"
+        Whether the decay of SGD is multiplied by the learning rate, as usual, or not, as in the
+        released code of SET.
+    beta_1, beta_2, adam_eps : float
+        Of Adam.
+    batch_size : "auto" or int, default="auto"
+        Samples per step.  ``"auto"`` takes all up to 64 samples, and otherwise makes the
+        minibatches of an epoch equally large.
+    max_iter : int, optional
+        Epochs.
+    shuffle : bool, default=True
+        Whether every epoch goes through the samples in an order of its own.
+    init, output_init : str, optional
+        First weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
+        0.1) or ``"zero"``.
+    start : "auto", "exact" or "paper", default="auto"
+        Whether first connections are drawn without repetition, so that their number is exact, or
+        with, as in the released code of SET.
+    topology : sequence, optional
+        Connections to start with, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix
+        (inputs x outputs) of any values, or None for a random start.  Layers that are not named
+        start at random.
+    scale : "standard" or None, default="standard"
+        Whether features are read as z-scores, learnt from the training rows, sample weights
+        considered.  X itself is not copied.  Features of a sparse X are scaled but not centred;
+        features that are constant in training are read as 0.
+    clip : float, optional
+        Largest magnitude of a feature as read; 0 for no limit.
+    label_smoothing : float, optional
+        Share of a target that is spread over all classes.
+    early_stopping : bool, default=False
+        Whether to stop when the score on validation data has not risen for a while.
+    validation_fraction : float, default=0.1
+        Part of the training data held back for that, unless an ``eval_set`` is given.
+    n_iter_no_change : int, default=10
+        Epochs to wait for a better score.
+    tol : float, default=1e-4
+        How much better it has to be.
+    restore_best : bool, default=True
+        Whether to predict with the network of the best epoch.
+    class_weight : None, "balanced" or dict, default=None
+        Weight of every class; ``"balanced"`` makes all weigh the same in the training data.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the network of the last call.
+    preset : None, "paper", "fast" or "large", default=None
+        Where parameters come from that are left at None or ``"auto"``.
+    callbacks : Callback or sequence of them, optional
+        Objects of `ratoon.training.Callback`.  Those of scikit-learn are given to
+        ``set_callbacks``.
+    n_jobs : int, optional
+        Threads.  None takes one for small networks and all cores otherwise; results are the same
+        to the bit.
+    random_state : int, generator or None, default=None
+        Same integer, same network.
+    dtype : "auto", "float32" or "float64", default="auto"
+        Numbers to compute with.  ``"auto"`` is float64 while connections times samples are at
+        most four million, when time hardly matters, and float32 from there on.
+    verbose : int, default=0
+        1 for a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted; for several labels per sample their numbers.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    network_ : SparseMLP
+        The network that predicts.
+    history_ : History
+        One record per epoch: loss, scores, connections, seconds.
+    n_iter_, loss_, loss_curve_
+        Epochs so far; training loss of the last, and of all of them.
+    validation_scores_ : list or None
+        Accuracy on the validation data after each epoch.
+    best_iteration_ : int or None
+        Epoch, counted from 0, with the best validation score.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of each feature in the summed magnitude of the first layer's weights.
+    coefs_, intercepts_ : list
+        Weights as SciPy matrices (inputs x outputs), and biases.
+    report_ : FitReport
+        Table of the layers: connections, density asked for and achieved, memory, rewired.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratoon import SparseMLPClassifier
+    >>> X = np.random.default_rng(0).normal(size=(300, 10))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "opposite")
+    >>> model = SparseMLPClassifier((100, 100), epsilon=5, random_state=0).fit(X[:200], y[:200])
+    >>> model.score(X[200:], y[200:]) > 0.8
+    True
+    """
 
     _is_classifier = True
 
@@ -127,11 +266,6 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         self.random_state = random_state
         self.dtype = dtype
         self.verbose = verbose
-
-    @classmethod
-    def paper(cls, **overrides: Any) -> Self:
-        """Return a classifier with the settings of the SET papers, but for what is given here."""
-        return cls(**{"preset": "paper", **overrides})
 
     def partial_fit(
         self,

@@ -1,0 +1,97 @@
+"""What there is to see of an estimator's network, before and after fitting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ratoon.estimators.fitting import Progress
+from ratoon.estimators.importance import feature_strength, shares
+from ratoon.estimators.planning import FitPlan, make_plan
+from ratoon.estimators.presets import Shape, resolve
+from ratoon.estimators.report import FitReport, make_report
+from ratoon.estimators.threads import threads_for
+from ratoon.network import SparseMLP
+
+Array = NDArray[Any]
+
+
+class NetworkViews:
+    """Weights, importances, report and plan of an estimator."""
+
+    network_: SparseMLP
+    _progress: Progress
+    _is_classifier: bool
+    topology: Any
+    n_jobs: Any
+    early_stopping: bool
+    restore_best: bool
+
+    def _checked_parameters(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @property
+    def coefs_(self) -> list[Any]:
+        """Weights of every layer as SciPy matrices (inputs, outputs)."""
+        check_is_fitted(self)
+        return [layer.to_csr() for layer in self.network_.layers]
+
+    @property
+    def intercepts_(self) -> list[Array]:
+        """Biases of every layer."""
+        check_is_fitted(self)
+        return [layer.bias.copy() for layer in self.network_.layers]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of every feature in the summed magnitude of the first layer's weights."""
+        check_is_fitted(self)
+        return shares(feature_strength(self.network_))
+
+    def feature_strength(self, *, propagate: bool = False) -> NDArray[np.float64]:
+        """Return the summed magnitude of every feature's connections.
+
+        Parameters
+        ----------
+        propagate : bool, default=False
+            Count each connection by the strength of the neuron it leads to.
+        """
+        check_is_fitted(self)
+        return feature_strength(self.network_, propagate=propagate)
+
+    @property
+    def report_(self) -> FitReport:
+        """Table of the layers: connections, density asked for and achieved, memory, rewired."""
+        check_is_fitted(self)
+        progress = self._progress
+        settings = resolve(self._checked_parameters(), progress.shape)
+        n_layers = len(self.network_.layers)
+        given = [layer is not None for layer in self.topology or []]
+        given += [False] * (n_layers - len(given))
+        return make_report(self.network_, progress.history, settings, progress.rewired, given)
+
+    def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
+        """Tell memory and time of a fit before anything is allocated.
+
+        Parameters
+        ----------
+        n_features, n_samples : int
+            Shape of X.
+        n_outputs : int
+            Classes, labels, or columns of y.
+
+        Returns
+        -------
+        FitPlan
+            Bytes of parameters, of working space and at the peak, beside the data itself; and
+            estimated seconds per epoch on this machine.
+        """
+        given = self._checked_parameters()
+        shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
+        settings = resolve(given, shape)
+        n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
+        keeps_best = bool(self.early_stopping and self.restore_best)
+        return make_plan(settings, shape, n_threads=n_threads, keeps_best=keeps_best)
