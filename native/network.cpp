@@ -6,11 +6,15 @@
 
 #include "linear.hpp"
 #include "random.hpp"
+#include "sparse_input.hpp"
 
 namespace ratoon {
 template <typename T>
 Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads)
     : layers_(std::move(layers)), loss_(loss), n_threads_(std::max(1, n_threads)) {}
+
+template <typename T>
+Network<T>::~Network() = default;
 
 // ---------------------------------------------------------------------------------- memory
 
@@ -26,7 +30,7 @@ void Network<T>::prepare(Index batch, bool training) {
     before_.clear();
     deltas_[0] = Buffer<T>();
     deltas_[1] = Buffer<T>();
-    activations_.emplace_back(n_in() * lanes);
+    activations_.emplace_back(0);  // of the samples: made when they are loaded densely
     Index widest = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Grid& grid = layers_[l].topology->grid();
@@ -57,6 +61,8 @@ Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch)
 template <typename T>
 void Network<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
                       Index n) {
+    if (sparse_ != nullptr) return sparse_->load(samples, how, order, n, lanes_);
+    if (activations_[0].size() == 0) activations_[0] = Buffer<T>(n_in() * lanes_);
     if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
     const Index chunk = 4096, n_features = samples.n_features;
     const auto gather = [&](const auto* data, auto function) {
@@ -97,6 +103,10 @@ void Network<T>::load_csr(const Samples& samples, const Standardize<T>& how, con
 template <typename T>
 void Network<T>::forward_layer(std::size_t l, bool training) {
     const Layer<T>& layer = layers_[l];
+    if (l == 0 && sparse_ != nullptr) {
+        sparse_->forward(layer.values, layer.bias.weights, rows(1), step_in_call_, training);
+        return finish_rows(0, 0, layer.topology->grid().n_out, training);
+    }
     linear_forward<T>(*layer.topology, layer.values.weights, layer.bias.weights, rows(l),
                       rows(l + 1), lanes_, scratch_, n_threads_,
                       [&](Index first, Index last) { finish_rows(l, first, last, training); });
@@ -187,6 +197,9 @@ void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
 template <typename T>
 void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step) {
     const Layer<T>& layer = layers_[l];
+    if (l == 0 && sparse_ != nullptr) {
+        return sparse_->backward(rule, layer.values, step, delta(0), step_in_call_);
+    }
     // Nobody needs the gradient of the samples themselves.
     T* dx = l == 0 ? nullptr : delta(l - 1);
     linear_backward<T>(
@@ -226,10 +239,17 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     double total = 0, weight = 0;
     dropout_seed_ = dropout_seed;
     prepare(std::min(batch, n), true);
+    const Values<T>& first_layer = layers_[0].values;
+    sparse_.reset();
+    if (SparseInput<T>::pays(samples, batch)) {
+        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
+        sparse_->begin(rule, steps, divided_up(n, batch), first_layer);
+    }
     for (Index at = 0; at < n; at += batch) {
         const Index size = std::min(batch, n - at);
         const Step<T>& step = steps[at / batch];
         step_ = std::uint64_t(first_step + at / batch);
+        step_in_call_ = at / batch;
         load(samples, how, order + at, size);
         for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
         const double loss = output_error(targets, order + at, size);
@@ -240,6 +260,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         }
         if (!std::isfinite(loss)) {
             result.diverged = true;
+            --step_in_call_;  // this step changes nothing
             break;
         }
         const std::size_t last = layers_.size() - 1;
@@ -247,6 +268,8 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, step);
         if (watch.says_stop(result.steps_done)) break;
     }
+    if (sparse_ != nullptr) sparse_->settle(first_layer, step_in_call_ + 1);
+    sparse_.reset();
     result.loss = weight > 0 ? total / weight : 0;
     return result;
 }
@@ -263,6 +286,11 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
     const Index width = layers_[n_layers - 1].topology->grid().n_out;
     if (samples.n_rows == 0) return;
     prepare(batch, false);
+    // Sparse samples always take this way: a prediction must not depend on what stands beside it.
+    sparse_.reset();
+    if (samples.row_starts != nullptr) {
+        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
+    }
     std::vector<Index> order(static_cast<std::size_t>(batch));
     for (Index at = 0; at < samples.n_rows; at += batch) {
         const Index size = std::min(batch, samples.n_rows - at);
@@ -273,8 +301,9 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
         for (Index i = 0; i < width; ++i) {
             for (Index b = 0; b < size; ++b) out[(at + b) * width + i] = y[i * lanes_ + b];
         }
-        if (watch.says_stop(at + size)) return;
+        if (watch.says_stop(at + size)) break;
     }
+    sparse_.reset();
 }
 
 template <typename T>
@@ -282,6 +311,7 @@ void Network<T>::signals(const Samples& samples, const Targets<T>& targets,
                          const Standardize<T>& how, const Index* order, Index n,
                          std::vector<T*> inputs, std::vector<T*> deltas) {
     prepare(n, true);
+    sparse_.reset();
     dropout_seed_ = step_ = 0;
     load(samples, how, order, n);
     for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);

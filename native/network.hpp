@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "kernels.hpp"
@@ -52,9 +53,13 @@ struct EpochResult {
 using Interrupted = std::function<bool(Index done)>;
 
 template <typename T>
+class SparseInput;
+
+template <typename T>
 class Network {
   public:
     Network(std::vector<Layer<T>> layers, Loss loss, int n_threads);
+    ~Network();
 
     // Train on the samples named by order[0 .. n), in minibatches of `batch`; the last may be
     // short.  steps[s] are the hyperparameters of minibatch s.  `dropout_seed` and the step number
@@ -101,6 +106,8 @@ class Network {
     std::vector<Buffer<T>> before_;       // of layers whose derivative needs it: before activation
     Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
     Buffer<T> scratch_;                   // for linear_forward
+    std::unique_ptr<SparseInput<T>> sparse_;  // while the samples at hand are sparse
+    Index step_in_call_ = 0;
     std::uint64_t dropout_seed_ = 0, step_ = 0;
 };
 

@@ -1,0 +1,93 @@
+"""Training on sparse samples costs what their non-zeros cost, and gives what dense samples give."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ratoon.kernels import Scaling
+from ratoon.network import SparseMLP
+from ratoon.optimizers import SGD, Adam, cosine
+from ratoon.training import Training, TrainingData, TrainingPlan
+
+OPTIMIZERS = {
+    "plain": SGD(0.0, weight_decay=0.01),
+    "momentum": SGD(0.9, weight_decay=0.01),
+    "nesterov": SGD(0.9, nesterov=True, weight_decay=0.01),
+    "released decay": SGD(0.9, weight_decay=0.01, decay="released"),
+    "no decay": SGD(0.9),
+    "adam": Adam(weight_decay=0.01),
+}
+
+
+def sparse_samples(n_samples=60, n_features=800, density=0.003):
+    rng = np.random.default_rng(0)
+    x = scipy.sparse.random_array((n_samples, n_features), density=density, format="csr", rng=rng)
+    return x, np.eye(3)[rng.integers(0, 3, n_samples)]
+
+
+def trained(x, y, optimizer, *, hidden=(50,), schedule=None, batch_size=7):
+    scale = np.linspace(0.5, 2.0, x.shape[1])
+    network = SparseMLP.start(
+        (x.shape[1], *hidden, 3),
+        epsilon=5,
+        seed=1,
+        dtype=np.float64,
+        scaling=Scaling(None, scale, 1.5),
+    )
+    options = {} if schedule is None else {"schedule": schedule}
+    plan = TrainingPlan(
+        optimizer=optimizer, learning_rate=0.1, batch_size=batch_size, n_epochs=3, **options
+    )
+    Training(network, TrainingData.of(x, y, np.float64), plan).run()
+    return network
+
+
+@pytest.mark.parametrize("schedule", [None, cosine], ids=["constant", "cosine"])
+@pytest.mark.parametrize("hidden", [(50,), ()], ids=["hidden", "no hidden layer"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
+def test_sparse_and_dense_samples_train_the_same_network(optimizer, hidden, schedule):
+    x, y = sparse_samples()
+    sparse, dense = (
+        trained(samples, y, optimizer, hidden=hidden, schedule=schedule)
+        for samples in (x, x.toarray())
+    )
+    for a, b in zip(sparse.layers, dense.layers, strict=True):
+        # Idle steps are taken at once instead of one by one: rounding of some 30 float64 steps.
+        assert_allclose(a.weights, b.weights, rtol=1e-11, atol=1e-13)
+        for one, other in zip(a.state, b.state, strict=True):
+            assert_allclose(one, other, rtol=1e-9, atol=1e-14)
+
+
+def test_a_feature_that_never_occurs_still_decays():
+    x, y = sparse_samples()
+    x = scipy.sparse.csr_array(x.toarray() * (np.arange(800) < 400))
+    network = trained(x, y, SGD(0.9, weight_decay=0.05))
+    fresh = SparseMLP.start((800, 50, 3), epsilon=5, seed=1, dtype=np.float64)
+    unseen = fresh.layers[0].topology.rows >= 400
+    before, after = fresh.layers[0].weights[unseen], network.layers[0].weights[unseen]
+    assert np.all(np.abs(after) < np.abs(before))
+    assert_array_equal(np.sign(after), np.sign(before))
+
+
+def test_a_prediction_does_not_depend_on_the_rows_beside_it():
+    x, y = sparse_samples()
+    network = trained(x, y, SGD(0.9))
+    together = network.outputs(x)
+    assert_array_equal(np.vstack([network.outputs(x[[i]]) for i in range(60)]), together)
+    assert_allclose(network.outputs(x.toarray()), together, rtol=1e-11, atol=1e-13)
+
+
+def test_more_than_65536_features_and_outputs_are_cut_into_pieces():
+    rng = np.random.default_rng(0)
+    x = scipy.sparse.random_array((40, 400_000), density=0.005, format="csr", rng=rng)
+    y = np.eye(3)[rng.integers(0, 3, 40)]
+    networks = []
+    for samples in (x, x.toarray()):
+        network = SparseMLP.start((400_000, 70_000, 3), epsilon=0.5, seed=1, dtype=np.float64)
+        # 40 x 2,000 features touch some 70,000 of 400,000: below a quarter, above one piece.
+        plan = TrainingPlan(learning_rate=0.1, batch_size=40, n_epochs=2)
+        Training(network, TrainingData.of(samples, y, np.float64), plan).run()
+        networks.append(network)
+    for a, b in zip(networks[0].layers, networks[1].layers, strict=True):
+        assert_allclose(a.weights, b.weights, rtol=1e-10, atol=1e-13)
