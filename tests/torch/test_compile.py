@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 
-from ratoon.evolution import SET, LayerwiseStrategy, RewiringSchedule  # noqa: E402
+from ratoon.evolution import LayerwiseStrategy, RewiringSchedule  # noqa: E402
 from ratoon.torch import Evolver, SparseConv2d, SparseGRU, SparseLinear  # noqa: E402
 
 EVERY_STEP = RewiringSchedule(every=1, unit="step")
