@@ -24,6 +24,7 @@ from ratoon.datasets.table_samples import samples_from_table
 from ratoon.errors import FormatError, InvalidInputError
 
 _PROBED_ROWS = 50
+_PROBED_CELLS = 200_000
 Line = tuple[int, bytes]
 
 
@@ -49,7 +50,8 @@ def read_table(path: Path, options: ReadOptions) -> Table:
         heading = ["", *heading]  # R writes no heading over the row names
     _check_width(path, probe[first][0], n_cells, heading, splitter.delimiter)
     columns = heading or [f"column {j + 1}" for j in range(n_cells)]
-    text = _text_columns(cells[first:], n_cells)
+    enough = max(5, _PROBED_CELLS // n_cells)
+    text = _text_columns(cells[first : first + enough], n_cells)
     index = _index_column(path, columns, cells[first:], text, options, heading is not None)
     apart = sorted({*text, *([] if index is None else [index])})
     table = Table(str(path), columns, heading is not None, index, apart, options.dtype)

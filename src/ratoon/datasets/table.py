@@ -29,6 +29,8 @@ class Table:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_numeric_columns)
+    numeric_columns, numeric_names : list
+        Places and headings of the columns of numbers.
     rows : list of int
         Line numbers of the rows of numbers.
     text_rows : dict of str to (int, list of str)
@@ -52,6 +54,7 @@ class Table:
         self._texts: list[list[str]] = [[] for _ in apart]
         separate = set(apart)
         self.numeric_columns = [j for j in range(len(columns)) if j not in separate]
+        self.numeric_names = [columns[j] for j in self.numeric_columns]
 
     def add_row(self, line: int, texts: list[str]) -> None:
         """Note a row of numbers and its text cells."""
@@ -80,11 +83,6 @@ class Table:
     def text_of(self, column: int) -> list[str]:
         """Cells of a column set apart."""
         return self._texts[self.apart.index(column)]
-
-    @property
-    def numeric_names(self) -> list[str]:
-        """Headings of the numeric columns."""
-        return [self.columns[j] for j in self.numeric_columns]
 
     @property
     def text_columns(self) -> list[int]:
