@@ -80,6 +80,9 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
                  std::uint64_t seed, int n_threads) {
     const Index n_tiles = Index(room.size());
     const std::uint64_t total = std::uint64_t(find.total());
+    // First of all the memory, so that who asks for far too much hears so at once.
+    Round round{std::vector<Index>(std::size_t(n_tiles) + 1, 0),
+                std::vector<Index>(std::size_t(n_tiles)), Buffer<std::uint32_t>(count)};
     // Counted twice instead of stored: the second pass draws the same numbers again.
     const Index chunk = 1 << 18, n_chunks = divided_up(count, chunk);
     std::vector<std::atomic<Index>> next(static_cast<std::size_t>(n_tiles));
@@ -92,8 +95,6 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
             if (counts[t] > 0) next[t].fetch_add(counts[t], std::memory_order_relaxed);
         }
     });
-    Round round{std::vector<Index>(std::size_t(n_tiles) + 1, 0),
-                std::vector<Index>(std::size_t(n_tiles)), Buffer<std::uint32_t>(count)};
     for (Index t = 0; t < n_tiles; ++t) {
         round.starts[t + 1] = round.starts[t] + next[t].load();
         next[t].store(round.starts[t]);
