@@ -60,7 +60,7 @@ def test_forward_and_backward_are_products_with_the_dense_matrix(case):
     assert_allclose(y, dense.T @ x + bias[:, np.newaxis], atol=1e-12)
     assert_allclose(dx, dense @ dy, atol=1e-12)
     assert_allclose(gradients, (x @ dy.T)[case.topology.pairs()], atol=1e-12)
-    assert_array_equal(weights, case.weights), "storing updates nothing"
+    assert_array_equal(weights, case.weights)
 
 
 def test_nesterov_looks_ahead():
