@@ -118,7 +118,8 @@ def unimportant(layer: LayerState, percentile: float) -> Flags:
     in_use = layer.topology.degrees()[1] > 0
     if not in_use.any():
         return np.zeros(strength.size, dtype=bool)
-    return np.logical_and(in_use, strength < np.percentile(strength[in_use], percentile))
+    weak: Flags = strength < np.percentile(strength[in_use], percentile)
+    return weak & in_use
 
 
 def without_neurons(

@@ -86,14 +86,14 @@ class RecentGradients:
         array([[1.75]])
         """
         old = self._faded_to(step, mu)
-        n_new = signals[0].shape[1]
-        if max_columns is not None and old.born.size + n_new > max_columns:
-            old = old.of_rank(max_columns // 2, step)
-        return RecentGradients(
+        both = RecentGradients(
             np.concatenate((old.x, signals[0]), axis=1),
             np.concatenate((old.d, signals[1]), axis=1),
-            np.concatenate((old.born, np.full(n_new, step))),
+            np.concatenate((old.born, np.full(signals[0].shape[1], step))),
         )
+        if max_columns is None or both.born.size <= max_columns:
+            return both
+        return both.of_rank(max_columns // 2, step)
 
     def _faded_to(self, step: int, mu: float) -> RecentGradients:
         if self.born.size == 0:

@@ -30,13 +30,15 @@ class SNFS(StatefulStrategy):
 
     Momentum at absent positions would be a dense matrix.  It is kept as the activations and errors
     of the last minibatches, until they have faded below one per cent (44 of them for a momentum of
-    0.9): exact up to that.  If these are more than ``max_columns`` columns, the product is brought
-    to lower rank whenever they fill up (see `ratoon.evolution.recent`): then an approximation.
+    0.9): exact up to that.  Samples beyond ``max_columns`` are squeezed into fewer columns by
+    dropping the smallest singular values (see `ratoon.evolution.recent`): then an approximation.
+    With the default, 99 % of the connections it grows are those of the exact method at a batch of
+    5, and 85 to 90 % at a batch of 16 (TOX-171, two hidden layers of 1000).
 
     A layer that is full when training starts is left as it is.
 
     Cost: a forward and a backward pass more for each of the watched steps; per rewiring the search
-    of RigL with ``max_columns`` in place of the batch (2 to 4 s for 27,500 x 27,500 on one thread).
+    of RigL with at most ``max_columns`` in place of the batch.
     Memory: ``max_columns`` numbers per input and output of a layer, between rewirings too.
 
     Parameters
@@ -46,7 +48,7 @@ class SNFS(StatefulStrategy):
         released code.
     momentum : float, default=0.9
         How much of the gradients' sum is left after a step.
-    max_columns : int or None, default=48
+    max_columns : int or None, default=32
         Samples to remember at most; None sets no limit.
     every, until, anneal
         Epochs between rewirings, the fraction of training after which they end, and how zeta
@@ -60,7 +62,7 @@ class SNFS(StatefulStrategy):
 
     zeta: float = 0.5
     momentum: float = 0.9
-    max_columns: int | None = 48
+    max_columns: int | None = 32
     every: int = 1
     until: float = 1.0
     anneal: str = "cosine"

@@ -1,0 +1,131 @@
+"""The search for large absent gradients, and growth at given places."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ratoon.kernels import available_isas, use_isa
+from ratoon.kernels.absent import empty_among, grow_at, largest_absent
+from ratoon.topology import GROWN, Rewiring, Topology
+from tests.evolution.cases import positions_of
+
+
+def dense_largest(topology, kept, x, d, count):
+    """Return the same from the whole product; integers in x and d make it exact."""
+    scores = np.abs(x @ d.T).ravel()
+    scores[topology.positions[kept]] = 0
+    order = np.argsort(-scores, kind="stable")[:count]
+    return np.sort(order[scores[order] > 0])
+
+
+@st.composite
+def searches(draw):
+    n_in, n_out = draw(st.integers(1, 60)), draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_connections = draw(st.integers(0, n_in * n_out))
+    topology = Topology.random((n_in, n_out), n_connections, seed=int(rng.integers(2**32)))
+    kept = np.flatnonzero(rng.random(n_connections) < draw(st.sampled_from([0.0, 0.6, 1.0])))
+    depth = draw(st.integers(1, 20))
+    # Small integers: products are exact in any order of addition, and full of ties.
+    largest = draw(st.sampled_from([1, 3, 100]))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    x = rng.integers(-largest, largest + 1, size=(n_in, depth)).astype(dtype)
+    d = rng.integers(-largest, largest + 1, size=(n_out, depth)).astype(dtype)
+    return topology, kept, x, d, draw(st.integers(0, n_in * n_out + 5))
+
+
+@given(searches(), st.integers(1, 3))
+def test_the_search_finds_what_a_sort_of_the_whole_gradient_finds(search, n_threads):
+    topology, kept, x, d, count = search
+    found = largest_absent(topology, kept, x, d, count, n_threads=n_threads)
+    assert_array_equal(found, dense_largest(topology, kept, x, d, count))
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("depth", [1, 5, 40])
+def test_large_layers_agree_with_the_whole_gradient_on_every_instruction_set(isa, depth):
+    rng = np.random.default_rng(depth)
+    topology = Topology.random((1500, 1100), 8000, seed=1)
+    kept = np.arange(0, 8000, 2)
+    x = rng.integers(-99, 100, size=(1500, depth)).astype(np.float32)
+    d = rng.integers(-99, 100, size=(1100, depth)).astype(np.float32)
+    x[rng.random(1500) < 0.3] = 0
+    use_isa(isa)
+    try:
+        found = largest_absent(topology, kept, x, d, 4000, n_threads=2)
+    finally:
+        use_isa("auto")
+    assert_array_equal(found, dense_largest(topology, kept, x, d, 4000))
+
+
+def test_equal_gradients_everywhere_give_the_lowest_positions_in_bounded_memory():
+    topology = Topology.random((3000, 2000), 0, seed=0)
+    ones = np.ones((3000, 1), dtype=np.float32), np.ones((2000, 1), dtype=np.float32)
+    found = largest_absent(topology, np.arange(0), *ones, 1000)
+    assert_array_equal(found, np.arange(1000))
+
+
+def test_positions_without_a_gradient_are_not_returned():
+    topology = Topology.from_pairs((3, 2), [0], [0])
+    x, d = np.array([[1.0], [0.0], [2.0]]), np.array([[1.0], [0.0]])
+    assert_array_equal(largest_absent(topology, np.array([0]), x, d, 6), [4])
+    assert_array_equal(largest_absent(topology, np.arange(0), x, d, 6), [0, 4])
+
+
+def test_a_value_that_is_no_number_is_never_chosen():
+    topology = Topology.random((4, 4), 0, seed=0)
+    x, d = np.ones((4, 2)), np.ones((4, 2))
+    x[1, 0] = np.nan
+    assert_array_equal(largest_absent(topology, np.arange(0), x, d, 4), [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("wrong", ["rows", "columns", "kept"])
+def test_arrays_that_do_not_belong_together_are_refused(wrong):
+    topology = Topology.random((5, 4), 6, seed=0)
+    x, d, kept = np.ones((5, 2)), np.ones((4, 2)), np.arange(6)
+    if wrong == "rows":
+        x = x[:4]
+    if wrong == "columns":
+        d = d[:, :1]
+    if wrong == "kept":
+        kept = kept[::-1]
+    with pytest.raises(ValueError):
+        largest_absent(topology, kept, x, d, 1)
+
+
+@given(searches())
+def test_growing_at_places_is_what_building_from_all_places_gives(search):
+    topology, kept, x, d, count = search
+    places = largest_absent(topology, kept, x, d, count)
+    native, general = grow_at(topology, kept, places), Rewiring.between(topology, kept, places)
+
+    assert native.topology.tile == topology.tile, "the tiling stays"
+    assert_array_equal(positions_of(native.topology), positions_of(general.topology))
+    checked = Topology.checked(
+        topology.shape, topology.tile, topology.grouped, native.topology.starts,
+        native.topology.packed,
+    )  # fmt: skip
+    assert checked == native.topology
+    survives = native.origin != GROWN
+    assert_array_equal(native.origin[survives], kept)
+    assert_array_equal(native.topology.positions[survives], topology.positions[kept])
+
+
+@given(searches())
+def test_only_places_that_are_empty_pass(search):
+    topology, kept, *_ = search
+    rng = np.random.default_rng(0)
+    places = rng.integers(topology.n_positions, size=50)
+    taken = np.isin(places, topology.positions[kept])
+    assert_array_equal(empty_among(topology, kept, places), places[~taken])
+
+
+@pytest.mark.parametrize("places", [[-1], [20], [3, 3]])
+def test_places_that_cannot_be_grown_at_are_refused(places):
+    topology = Topology.from_positions((5, 4), [0, 1])
+    with pytest.raises(ValueError):
+        grow_at(topology, np.arange(2), np.array(places))
+    with pytest.raises(ValueError):
+        grow_at(topology, np.arange(2), np.array([1]))
