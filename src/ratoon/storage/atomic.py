@@ -85,11 +85,12 @@ def replace_file(
         raise _explained(error, path, done=done, left=left) from error
 
 
-def write_all(descriptor: int, data: bytes | memoryview) -> None:
+def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
     """Write every byte, however many calls it takes."""
-    view = memoryview(data)
-    while view.nbytes:
-        view = view[os.write(descriptor, view) :]
+    with memoryview(data) as view:
+        done = 0
+        while done < view.nbytes:
+            done += os.write(descriptor, view[done:])
 
 
 def sync_folder(folder: str) -> None:

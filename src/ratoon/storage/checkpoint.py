@@ -234,7 +234,8 @@ class Checkpoint(Callback):
             if self.on_error == "raise":
                 raise
             warnings.warn(
-                f"no checkpoint of epoch {self._pending.epochs_done}, training goes on: {error}",
+                f"trouble with the checkpoint of epoch {self._pending.epochs_done}; training goes"
+                f" on: {error}",
                 CheckpointWarning,
                 stacklevel=4,
             )

@@ -23,6 +23,7 @@ from ratoon.storage.header import (
     check_tensors,
     parse_header,
 )
+from ratoon.storage.limits import CHUNK_BYTES
 from ratoon.storage.metadata import (
     KINDS,
     ZERO_DIGEST,
@@ -37,6 +38,8 @@ from ratoon.storage.rules import Violation
 from ratoon.storage.values import pieces
 
 Array = NDArray[Any]
+
+SMALL_BYTES = 2**16
 
 
 def write_document(document: Document, path: PathLike, *, optimizer: bool = True) -> None:
@@ -87,10 +90,20 @@ def _filler(document: Document) -> Callable[[int], None]:
         raise InvalidInputError(f"this cannot be saved: {violation}.") from None
 
     def fill(descriptor: int) -> None:
+        gathered = bytearray()
+
         def write(data: bytes | memoryview) -> None:
-            write_all(descriptor, data)
+            # Small arrays go out together, large ones straight from where they are.
+            if len(data) < SMALL_BYTES:
+                gathered.extend(data)
+            if len(data) >= SMALL_BYTES or len(gathered) > CHUNK_BYTES:
+                write_all(descriptor, gathered)
+                gathered.clear()
+            if len(data) >= SMALL_BYTES:
+                write_all(descriptor, data)
 
         digest = stream(header, arrays, write)
+        write_all(descriptor, gathered)
         os.lseek(descriptor, digest_place(header, ZERO_DIGEST), os.SEEK_SET)
         write_all(descriptor, digest.encode("ascii"))
 
