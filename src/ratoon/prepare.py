@@ -87,7 +87,7 @@ def _of_dense(x: Array, weight: Array, used: NDArray[np.intp]) -> FeatureStatist
         block = (np.asarray(x[rows], dtype=np.float64) - mean) / unit
         variance += (weight[rows] / total) @ np.square(block, out=block)
     largest = float(max(-low.min(initial=0.0), high.max(initial=0.0)))
-    return _judged(mean, variance, unit, low == high, largest, used.size)
+    return _judged(mean, variance, unit, low, high, largest, used.size)
 
 
 def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
@@ -109,7 +109,7 @@ def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
     # The entries that are not stored are zeros, and as far from the mean as it is from 0.
     variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
     largest = float(np.abs(data).max(initial=0.0))
-    return _judged(mean, variance, unit, low == high, largest, n_rows)
+    return _judged(mean, variance, unit, low, high, largest, n_rows)
 
 
 def _unit(low: Array, high: Array) -> Array:
@@ -119,11 +119,19 @@ def _unit(low: Array, high: Array) -> Array:
 
 
 def _judged(
-    mean: Array, variance: Array, unit: Array, constant: Array, largest: float, n_rows: int
+    mean: Array,
+    variance: Array,
+    unit: Array,
+    low: Array,
+    high: Array,
+    largest: float,
+    n_rows: int,
 ) -> FeatureStatistics:
+    # The mean of equal values is that value, not what their rounded sum makes of it.
+    mean = np.where(low == high, low, mean)
     # A spread that rounding alone could have made is none.
     rounding = np.square(n_rows * (mean / unit) * np.finfo(np.float64).eps)
-    constant = constant | (variance <= rounding)
+    constant = (low == high) | (variance <= rounding)
     std = np.sqrt(variance) * unit
     std[constant] = 0.0
     return FeatureStatistics(mean, std, constant, largest)

@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
@@ -298,6 +298,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         refuse_misleading(y, "y")
         if scipy.sparse.issparse(y):
             y = y.toarray()  # labels of samples: no wider than the network's output
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind == "multiclass-multioutput":
@@ -320,9 +322,10 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         codes = codes_of(y, self.classes_, where="y")
         seen = self.classes_ if weights is None else np.unique(codes[weights > 0])
         if seen.size < 2:
+            unweighted = "" if weights is None else "\n  Samples of weight 0 do not count."
             raise InvalidInputError(
                 f"y has one class only, {self.classes_[:1].tolist()!r}: there is nothing to tell"
-                f" apart.\n  Samples of weight 0 do not count."
+                f" apart.{unweighted}"
             )
 
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:

@@ -72,7 +72,7 @@ def learn_scaling(
 ) -> Scaling:
     """Learn from the training rows how samples are to be read; constant features become 0."""
     found = feature_statistics(x, weights)
-    if dtype == "float32" and found.largest > np.finfo(np.float32).max:
+    if dtype == "float32" and found.largest > float(np.finfo(np.float32).max):
         raise InvalidInputError(
             f"X holds values up to {found.largest:.3g}, too large for float32.\n"
             f'  Scale them down, or set `dtype="float64"`.'
