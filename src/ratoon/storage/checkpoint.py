@@ -36,6 +36,7 @@ class Checkpoint(Callback):
 
     Ctrl-C, an error and SIGTERM leave a checkpoint of the last whole epoch behind; SIGTERM then
     ends the process with status 143.  Put this callback last, after those that may stop training.
+    The numbers must come again the same, so give the estimator a ``random_state``.
 
     Parameters
     ----------
@@ -218,6 +219,8 @@ class Checkpoint(Callback):
             )
         lines = [line for line in differences(theirs, ours) if line.split(":")[0] not in allowed]
         if lines:
+            if any(line.startswith("plan.seed:") for line in lines):
+                lines.append("(Without a `random_state` every run draws a seed of its own.)")
             raise ResumeError(
                 f"{shown(path)} belongs to another training:\n  "
                 + "\n  ".join(lines)

@@ -55,6 +55,7 @@ def describe_data(data: TrainingData, network: SparseMLP, n_threads: int) -> dic
     """
     return {
         "n_samples": data.n_samples,
+        "rows": fingerprint(data.rows),
         "n_features": data.samples.n_features,
         "samples": fingerprint(_sums(data, network, n_threads)),
         "targets": fingerprint(data.targets),
