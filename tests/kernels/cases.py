@@ -96,7 +96,7 @@ def large_topologies():
     """Return layers of several tiles, beyond the cache and beyond 65,536 neurons."""
     return {
         "many tiles": Topology.random((5000, 3000), 60_000, seed=1),
-        "far rows": Topology.random((20_000, 30_000), 60_000, seed=2),
+        "far rows": Topology.random((20_000, 30_000), 40_000, seed=2),
         "wider than a tile": Topology.random((70_000, 66_000), 20_000, seed=3),
         "narrow": Topology.random((30_000, 3), 50_000, seed=4),
         "narrow and full": Topology.full((20_000, 2)),

@@ -69,8 +69,9 @@ def test_backward_agrees_with_its_twin_under_every_rule(isa, rule, case, with_dx
 
 
 @pytest.mark.parametrize("isa", available_isas())
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", [1, 5, 13, 40])
+@pytest.mark.parametrize(
+    ("batch", "dtype"), [(1, np.float32), (5, np.float32), (40, np.float32), (13, np.float64)]
+)
 @pytest.mark.parametrize("kind", LARGE)
 def test_large_layers_agree_with_their_twin(kind, batch, dtype, isa):
     case = Case.of(LARGE[kind], batch, dtype, seed=7)

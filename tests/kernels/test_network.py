@@ -480,8 +480,9 @@ def test_training_that_does_not_fit_is_refused(change):
 
 def test_networks_that_do_not_fit_together_are_refused():
     network = NativeNetwork(np.float64, "squared_error", 1)
+    one = as_samples(np.ones((1, 2)), np.float64), np.ones((1, 3)), np.array([0])
     with pytest.raises(ValueError, match="no layers"):
-        network._native.predict(as_samples(np.ones((1, 1)), np.float64), None, None, 0, -1, None)
+        network.train(*one, 1, Rule.SGD, [STEP])
     network.add_layer(Topology.full((2, 3)), np.zeros(6), np.zeros(3))
     with pytest.raises(ValueError, match="as many inputs"):
         network.add_layer(Topology.full((4, 3)), np.zeros(12), np.zeros(3))
@@ -490,16 +491,9 @@ def test_networks_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="dropout"):
         network.add_layer(Topology.full((3, 2)), np.zeros(6), np.zeros(2), dropout=1.0)
     with pytest.raises(ValueError, match="momentum"):
-        network.train(
-            as_samples(np.ones((1, 2)), np.float64),
-            np.ones((1, 3)),
-            np.array([0]),
-            1,
-            Rule.MOMENTUM,
-            [STEP],
-        )
+        network.train(*one, 1, Rule.MOMENTUM, [STEP])
     with pytest.raises((ValueError, IndexError)):
-        network.predict(as_samples(np.ones((1, 2)), np.float64), layer=1)
+        network.predict(one[0], layer=1)
 
 
 @pytest.mark.parametrize("options", [{"activation": "relu"}, {"dropout": 0.5}])
