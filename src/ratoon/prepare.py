@@ -102,14 +102,19 @@ def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
     low[has_gaps] = np.minimum(low[has_gaps], 0.0)
     high[has_gaps] = np.maximum(high[has_gaps], 0.0)
     unit = _unit(low, high)
-    mean = np.bincount(columns, share * data, minlength=n_features)
-    stored = np.bincount(columns, share, minlength=n_features)
+    mean = _sums(columns, share * data, n_features)
+    stored = _sums(columns, share, n_features)
     apart = np.square((data - mean[columns]) / unit[columns])
-    variance = np.bincount(columns, share * apart, minlength=n_features)
+    variance = _sums(columns, share * apart, n_features)
     # The entries that are not stored are zeros, and as far from the mean as it is from 0.
     variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
     largest = float(np.abs(data).max(initial=0.0))
     return _judged(mean, variance, unit, low, high, largest, n_rows)
+
+
+def _sums(columns: Array, values: Array, n_columns: int) -> NDArray[np.float64]:
+    # bincount counts in integers where there is nothing to add up
+    return np.bincount(columns, values, minlength=n_columns).astype(np.float64)
 
 
 def _unit(low: Array, high: Array) -> Array:

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ratoon.errors import InvalidInputError
+from ratoon.estimators.data import Labelled, hold_out
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=2, max_size=60),
+    st.floats(0.01, 0.99),
+    st.integers(0, 1000),
+)
+def test_a_class_gives_its_share_and_never_its_only_sample(codes, fraction, seed):
+    codes = np.array(codes)
+    held = hold_out(codes.size, fraction, np.random.default_rng(seed), codes)
+    assert np.array_equal(np.unique(held), held)
+    assert held.size <= max(1, round(fraction * codes.size))
+    counts = np.bincount(codes)
+    taken = np.bincount(codes[held], minlength=counts.size)
+    assert (taken[counts == 1] == 0).all()
+    several = counts > 1
+    share = held.size / max(counts[several].sum(), 1)
+    assert (np.abs(taken[several] - share * counts[several]) <= 1.0).all()
+
+
+@given(st.integers(2, 50), st.floats(0.01, 0.99))
+def test_at_least_one_row_is_held_back_and_never_all(n_samples, fraction):
+    held = hold_out(n_samples, fraction, np.random.default_rng(0))
+    assert 1 <= held.size < n_samples
+
+
+def test_one_sample_cannot_be_split():
+    with pytest.raises(InvalidInputError, match="there is only 1 sample"):
+        hold_out(1, 0.5, np.random.default_rng(0))
+
+
+def test_rows_held_back_have_no_weight():
+    labelled = Labelled(np.zeros((3, 1)), np.zeros(3), np.array([1.0, 2.0, 3.0]))
+    assert labelled.weights_without(np.array([1])).tolist() == [1.0, 0.0, 3.0]
+    assert labelled.weights_without(None) is labelled.weights
+    assert labelled.take(np.array([2])).weights.tolist() == [3.0]
+    plain = Labelled(np.zeros((3, 1)), np.zeros(3))
+    assert plain.weights_without(np.array([0])).tolist() == [0.0, 1.0, 1.0]

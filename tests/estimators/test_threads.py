@@ -1,0 +1,50 @@
+import joblib
+import numpy as np
+import pytest
+
+from ratoon.errors import InvalidParameterError
+from ratoon.estimators import threads
+from ratoon.estimators.threads import SMALL_WORK, available_cores, threads_for
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+def test_small_work_is_done_by_one_thread():
+    assert threads_for(None, SMALL_WORK - 1) == 1
+
+
+def test_large_work_is_shared_by_all_cores_up_to_a_limit(monkeypatch):
+    assert threads_for(None, SMALL_WORK) == 8
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 128)
+    assert threads_for(None, SMALL_WORK) == threads.MOST_THREADS
+
+
+@pytest.mark.parametrize(("told", "cores"), [("3", 3), ("3,2", 3), ("64", 8), ("", 8), ("x", 8)])
+def test_the_environment_may_lower_the_number_of_cores(monkeypatch, told, cores):
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    assert available_cores() == cores
+
+
+def test_numbers_are_taken_as_given_and_negative_ones_count_from_the_cores():
+    assert threads_for(3, 1) == 3
+    assert threads_for(np.int64(12), 1) == 12
+    assert threads_for(-1, 1) == 8
+    assert threads_for(-2, 1) == 7
+    assert threads_for(-100, 1) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
+def test_other_values_are_refused(n_jobs):
+    with pytest.raises(InvalidParameterError, match="`n_jobs` must be None"):
+        threads_for(n_jobs, 1)
+
+
+def test_workers_of_joblib_are_told_their_share(monkeypatch):
+    monkeypatch.undo()
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+        [found] = joblib.Parallel(n_jobs=2)([joblib.delayed(available_cores)()])
+    assert found == 1
