@@ -243,6 +243,27 @@ void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<co
     watch.rethrow();
 }
 
+// Everything about one minibatch that does not have to be trained on.
+template <typename T>
+Targets<T> checked_batch(const Network<T>& network, const HeldSamples& samples,
+                         const Rows<const T>& targets,
+                         const OptionalVector<const T>& sample_weights,
+                         const std::optional<Rows<const T>>& offset,
+                         const Vector<const Index>& order) {
+    check_samples(network, samples);
+    check_output(network);
+    const Index n_rows = samples.view.n_rows;
+    require(order.size() >= 1, "at least one sample is needed");
+    require(Index(targets.shape(0)) == n_rows && Index(targets.shape(1)) == network.n_out(),
+            "targets must be (samples, outputs)");
+    if (sample_weights) require_size(*sample_weights, n_rows, "sample weights");
+    if (offset) require_size(*offset, n_rows * network.n_out(), "offset");
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        require(order.data()[k] >= 0 && order.data()[k] < n_rows, "order names an unknown sample");
+    }
+    return {targets.data(), data_or_null(sample_weights), offset ? offset->data() : nullptr};
+}
+
 template <typename T>
 void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
              OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
@@ -251,19 +272,8 @@ void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> tar
              const std::vector<Rows<T>>& deltas) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
-    check_samples(network, samples);
-    check_output(network);
+    const Targets<T> what = checked_batch(network, samples, targets, sample_weights, offset, order);
     const Index n = Index(order.size());
-    require(n >= 1, "at least one sample is needed");
-    require(Index(targets.shape(0)) == samples.view.n_rows &&
-                Index(targets.shape(1)) == network.n_out(),
-            "targets must be (samples, outputs)");
-    if (sample_weights) require_size(*sample_weights, samples.view.n_rows, "sample weights");
-    if (offset) require_size(*offset, samples.view.n_rows * network.n_out(), "offset");
-    for (Index k = 0; k < n; ++k) {
-        require(order.data()[k] >= 0 && order.data()[k] < samples.view.n_rows,
-                "order names an unknown sample");
-    }
     const std::size_t n_layers = network.layers().size();
     require(inputs.size() == n_layers && deltas.size() == n_layers,
             "one array per layer is needed");
@@ -276,10 +286,34 @@ void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> tar
         to_deltas.push_back(deltas[l].data());
     }
     const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
-    const Targets<T> what{targets.data(), data_or_null(sample_weights),
-                          offset ? offset->data() : nullptr};
     nb::gil_scoped_release release;
     network.signals(samples.view, what, how, order.data(), n, to_inputs, to_deltas);
+}
+
+template <typename T>
+double gradients(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
+                 OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
+                 OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
+                 Vector<const Index> order, const std::vector<Vector<T>>& of_weights,
+                 const std::vector<Vector<T>>& of_biases) {
+    const AtWork at_work(self.at_work);
+    Network<T>& network = self.ready();
+    const Targets<T> what = checked_batch(network, samples, targets, sample_weights, offset, order);
+    const std::size_t n_layers = network.layers().size();
+    require(of_weights.size() == n_layers && of_biases.size() == n_layers,
+            "one array per layer is needed");
+    std::vector<T*> to_weights, to_biases;
+    for (std::size_t l = 0; l < n_layers; ++l) {
+        const Topology& topology = *network.layers()[l].topology;
+        require_size(of_weights[l], topology.n_connections(), "gradients of weights");
+        require_size(of_biases[l], topology.grid().n_out, "gradients of biases");
+        to_weights.push_back(of_weights[l].data());
+        to_biases.push_back(of_biases[l].data());
+    }
+    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    nb::gil_scoped_release release;
+    return network.gradients(samples.view, what, how, order.data(), Index(order.size()), to_weights,
+                             to_biases);
 }
 
 template <typename T>
@@ -307,6 +341,10 @@ void bind_for(nb::module_& m, const char* name) {
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
              "order"_a.noconvert(), "inputs"_a.noconvert(), "deltas"_a.noconvert())
+        .def("gradients", &gradients<T>, "samples"_a, "targets"_a.noconvert(),
+             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
+             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
+             "order"_a.noconvert(), "of_weights"_a.noconvert(), "of_biases"_a.noconvert())
         .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a);
 }
 

@@ -15,7 +15,7 @@
 namespace ratoon {
 
 // What to do with the gradient of a connection once it is known.
-enum class Rule : int { store = 0, sgd = 1, momentum = 2, nesterov = 3, adam = 4 };
+enum class Rule : int { store = 0, sgd = 1, momentum = 2, nesterov = 3, adam = 4, add = 5 };
 
 // Hyperparameters of one step.
 //   sgd        w += -lr g
@@ -34,7 +34,7 @@ struct Step {
 template <typename T>
 struct Values {
     T* weights = nullptr;
-    T* first = nullptr;   // momentum, or Adam's first moment; the gradient under Rule::store
+    T* first = nullptr;   // momentum, or Adam's first moment; the gradient under store and add
     T* second = nullptr;  // Adam's second moment
     Values at(Index slot) const {
         return {weights ? weights + slot : nullptr, first ? first + slot : nullptr,

@@ -9,6 +9,7 @@
 #include "sparse_input.hpp"
 
 namespace ratoon {
+
 template <typename T>
 Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads)
     : layers_(std::move(layers)), loss_(loss), n_threads_(std::max(1, n_threads)) {}
@@ -18,13 +19,15 @@ Network<T>::~Network() = default;
 
 // ---------------------------------------------------------------------------------- memory
 
+// Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit the
+// cache, and working memory does not grow with the minibatch.
+constexpr Index kBlock = 32;
+
 template <typename T>
 void Network<T>::prepare(Index batch, bool training) {
-    const Index lanes = training && batch == 1 ? 1 : padded_to_lanes(batch);
-    const bool enough = lanes == lanes_ && (for_training_ || !training);
-    batch_ = batch;
-    if (enough) return;
-    lanes_ = lanes;
+    lanes_ = training && batch == 1 ? 1 : padded_to_lanes(batch);
+    if (lanes_ <= capacity_ && (for_training_ || !training)) return;
+    capacity_ = lanes_;
     for_training_ = training;
     activations_.clear();
     before_.clear();
@@ -34,20 +37,20 @@ void Network<T>::prepare(Index batch, bool training) {
     Index widest = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Grid& grid = layers_[l].topology->grid();
-        activations_.emplace_back(grid.n_out * lanes);
+        activations_.emplace_back(grid.n_out * lanes_);
         const bool kept = training && layers_[l].activation == Activation::all_relu;
-        before_.emplace_back(kept ? grid.n_out * lanes : 0);
+        before_.emplace_back(kept ? grid.n_out * lanes_ : 0);
         widest = std::max(widest, grid.n_out);
     }
     if (training) {
-        deltas_[0] = Buffer<T>(widest * lanes);
-        deltas_[1] = Buffer<T>(widest * lanes);
+        deltas_[0] = Buffer<T>(widest * lanes_);
+        deltas_[1] = Buffer<T>(widest * lanes_);
     }
 }
 
 template <typename T>
 Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch) {
-    const Index lanes = batch == 1 ? 1 : padded_to_lanes(batch);
+    const Index lanes = batch == 1 ? 1 : padded_to_lanes(std::min(batch, kBlock));
     Index rows = 0, widest = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
         rows += widths[i];
@@ -62,7 +65,7 @@ template <typename T>
 void Network<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
                       Index n) {
     if (sparse_ != nullptr) return sparse_->load(samples, how, order, n, lanes_);
-    if (activations_[0].size() == 0) activations_[0] = Buffer<T>(n_in() * lanes_);
+    if (activations_[0].size() == 0) activations_[0] = Buffer<T>(n_in() * capacity_);
     if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
     const Index chunk = 4096, n_features = samples.n_features;
     const auto gather = [&](const auto* data, auto function) {
@@ -123,24 +126,30 @@ void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool traini
     }
     kernels<T>().activate(layer.activation, layer.slope, y, n);
     if (training && layer.dropout > 0) {
-        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, step_ * 1024 + l),
+        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                           std::uint64_t(first * lanes_), y, n);
     }
 }
 
 // ------------------------------------------------------------------------------------ loss
 
+template <typename T>
+double Network<T>::weight_of(const Targets<T>& targets, const Index* order, Index n) const {
+    if (targets.weights == nullptr) return double(n);
+    double sum = 0;
+    for (Index b = 0; b < n; ++b) sum += double(targets.weights[order[b]]);
+    return sum;
+}
+
 // The error at the output, divided by the weight of the minibatch; returns the summed loss.
 template <typename T>
-double Network<T>::output_error(const Targets<T>& targets, const Index* order, Index n) {
+double Network<T>::output_error(const Targets<T>& targets, const Index* order, Index n,
+                                double total_weight) {
     const std::size_t last = layers_.size() - 1;
     const Index k = n_out();
     T* d = delta(last);
     std::fill_n(d, k * lanes_, T(0));
-    double total_weight = 0, total = 0;
-    for (Index b = 0; b < n; ++b) {
-        total_weight += targets.weights ? double(targets.weights[order[b]]) : 1.0;
-    }
+    double total = 0;
     std::vector<T> output(static_cast<std::size_t>(k)), error(static_cast<std::size_t>(k));
     for (Index b = 0; b < n; ++b) {
         for (Index i = 0; i < k; ++i) {
@@ -165,12 +174,12 @@ double Network<T>::output_error(const Targets<T>& targets, const Index* order, I
 template <typename T>
 void Network<T>::update_bias(std::size_t l, Index first, Index last, Rule rule,
                              const Step<T>& step) {
-    constexpr Index kBlock = 256;
-    T sums[kBlock];
+    constexpr Index kRows = 256;
+    T sums[kRows];
     Step<T> bias_step = step;
     bias_step.l2 = bias_step.shrink = 0;  // decay is for connections
-    for (Index i = first; i < last; i += kBlock) {
-        const Index n = std::min(kBlock, last - i);
+    for (Index i = first; i < last; i += kRows) {
+        const Index n = std::min(kRows, last - i);
         kernels<T>().row_sums(delta(l) + i * lanes_, n, lanes_, sums);
         kernels<T>().update(rule, layers_[l].bias.at(i), sums, n, bias_step);
     }
@@ -185,7 +194,7 @@ void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
     const Index n = (last - first) * lanes_;
     T unscale = 1;
     if (layer.dropout > 0) {
-        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, step_ * 1024 + l),
+        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                           std::uint64_t(first * lanes_), d, n);
         unscale = 1 - layer.dropout;
     }
@@ -229,6 +238,81 @@ class Watch {
 
 }  // namespace
 
+// One step on a minibatch that fits one block: gradients are used the moment they are known.
+template <typename T>
+double Network<T>::fused_step(const Samples& samples, const Targets<T>& targets,
+                              const Standardize<T>& how, const Index* order, Index n, Rule rule,
+                              const Step<T>& step) {
+    load(samples, how, order, n);
+    for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
+    const double loss = output_error(targets, order, n, weight_of(targets, order, n));
+    if (!std::isfinite(loss)) return loss;
+    update_bias(layers_.size() - 1, 0, n_out(), rule, step);
+    for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, step);
+    return loss;
+}
+
+namespace {
+
+// While it lives, what would update a layer's arrays writes gradients elsewhere.
+template <typename T>
+class Redirected {
+  public:
+    Redirected(std::vector<Layer<T>>& layers, const std::vector<T*>& of_weights,
+               const std::vector<T*>& of_biases)
+        : layers_(layers), saved_(layers) {
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            layers[l].values.first = of_weights[l];
+            layers[l].bias.first = of_biases[l];
+        }
+    }
+    ~Redirected() { layers_ = std::move(saved_); }
+
+  private:
+    std::vector<Layer<T>>& layers_;
+    std::vector<Layer<T>> saved_;
+};
+
+}  // namespace
+
+// Adds up gradients block by block into `first` of every layer; returns the summed loss.
+template <typename T>
+double Network<T>::add_gradients(const Samples& samples, const Targets<T>& targets,
+                                 const Standardize<T>& how, const Index* order, Index n,
+                                 double weight) {
+    double total = 0;
+    for (Index at = 0; at < n; at += kBlock) {
+        const Index size = std::min(kBlock, n - at);
+        const Rule rule = at == 0 ? Rule::store : Rule::add;
+        prepare(size, true);
+        block_ = std::uint64_t(at / kBlock);
+        load(samples, how, order + at, size);
+        for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
+        total += output_error(targets, order + at, size, weight);
+        if (!std::isfinite(total)) return total;
+        update_bias(layers_.size() - 1, 0, n_out(), rule, Step<T>{});
+        for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, Step<T>{});
+    }
+    return total;
+}
+
+template <typename T>
+void Network<T>::update_all(Rule rule, const Step<T>& step) {
+    constexpr Index kChunk = 1 << 16;
+    Step<T> bias_step = step;
+    bias_step.l2 = bias_step.shrink = 0;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        const Index n = layers_[l].topology->n_connections();
+        run_tasks(divided_up(n, kChunk), n / kLanes, n_threads_, [&](Index c) {
+            kernels<T>().update(rule, layers_[l].values.at(c * kChunk),
+                                gradients_[l].data() + c * kChunk, std::min(kChunk, n - c * kChunk),
+                                step);
+        });
+        kernels<T>().update(rule, layers_[l].bias, bias_gradients_[l].data(),
+                            bias_gradients_[l].size(), bias_step);
+    }
+}
+
 template <typename T>
 EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
                               const Standardize<T>& how, const Index* order, Index n, Index batch,
@@ -238,40 +322,66 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     EpochResult result;
     double total = 0, weight = 0;
     dropout_seed_ = dropout_seed;
-    prepare(std::min(batch, n), true);
     const Values<T>& first_layer = layers_[0].values;
     sparse_.reset();
     if (SparseInput<T>::pays(samples, batch)) {
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
         sparse_->begin(rule, steps, divided_up(n, batch), first_layer);
     }
+    const bool in_blocks = std::min(batch, n) > kBlock && sparse_ == nullptr;
+    block_ = 0;
+    std::vector<T*> of_weights, of_biases;
+    for (std::size_t l = 0; in_blocks && l < layers_.size(); ++l) {
+        if (gradients_.size() <= l) {
+            gradients_.emplace_back(layers_[l].topology->n_connections());
+            bias_gradients_.emplace_back(layers_[l].topology->grid().n_out);
+        }
+        of_weights.push_back(gradients_[l].data());
+        of_biases.push_back(bias_gradients_[l].data());
+    }
+    if (!in_blocks) prepare(std::min(batch, n), true);
     for (Index at = 0; at < n; at += batch) {
         const Index size = std::min(batch, n - at);
         const Step<T>& step = steps[at / batch];
         step_ = std::uint64_t(first_step + at / batch);
         step_in_call_ = at / batch;
-        load(samples, how, order + at, size);
-        for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
-        const double loss = output_error(targets, order + at, size);
+        const double step_weight = weight_of(targets, order + at, size);
+        double loss = 0;
+        if (in_blocks) {
+            {
+                const Redirected<T> redirected(layers_, of_weights, of_biases);
+                loss = add_gradients(samples, targets, how, order + at, size, step_weight);
+            }
+            if (std::isfinite(loss)) update_all(rule, step);
+        } else {
+            loss = fused_step(samples, targets, how, order + at, size, rule, step);
+        }
         ++result.steps_done;
         total += loss;
-        for (Index b = at; b < at + size; ++b) {
-            weight += targets.weights ? double(targets.weights[order[b]]) : 1.0;
-        }
+        weight += step_weight;
         if (!std::isfinite(loss)) {
             result.diverged = true;
-            --step_in_call_;  // this step changes nothing
+            --step_in_call_;  // this step changed nothing
             break;
         }
-        const std::size_t last = layers_.size() - 1;
-        update_bias(last, 0, n_out(), rule, step);
-        for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, step);
         if (watch.says_stop(result.steps_done)) break;
     }
     if (sparse_ != nullptr) sparse_->settle(first_layer, step_in_call_ + 1);
     sparse_.reset();
     result.loss = weight > 0 ? total / weight : 0;
     return result;
+}
+
+template <typename T>
+double Network<T>::gradients(const Samples& samples, const Targets<T>& targets,
+                             const Standardize<T>& how, const Index* order, Index n,
+                             const std::vector<T*>& of_weights, const std::vector<T*>& of_biases) {
+    sparse_.reset();
+    dropout_seed_ = step_ = 0;
+    const double weight = weight_of(targets, order, n);
+    const Redirected<T> redirected(layers_, of_weights, of_biases);
+    const double total = add_gradients(samples, targets, how, order, n, weight);
+    return weight > 0 ? total / weight : 0;
 }
 
 template <typename T>
@@ -312,30 +422,26 @@ void Network<T>::signals(const Samples& samples, const Targets<T>& targets,
                          std::vector<T*> inputs, std::vector<T*> deltas) {
     prepare(n, true);
     sparse_.reset();
-    dropout_seed_ = step_ = 0;
+    dropout_seed_ = step_ = block_ = 0;
     load(samples, how, order, n);
     for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
-    output_error(targets, order, n);
+    output_error(targets, order, n, weight_of(targets, order, n));
     const auto copy_rows = [&](const T* from, Index n_rows, T* to) {
         for (Index i = 0; i < n_rows; ++i) std::copy_n(from + i * lanes_, n, to + i * n);
     };
-    // Under Rule::store the "update" writes gradients into `first`, here into scratch space.
-    std::vector<Layer<T>> saved = layers_;
     Index most = 0;
     for (const auto& layer : layers_) {
         most = std::max({most, layer.topology->n_connections(), layer.topology->grid().n_out});
     }
     Buffer<T> scratch(most), bias_scratch(most);
-    for (auto& layer : layers_) {
-        layer.values.first = scratch.data();
-        layer.bias.first = bias_scratch.data();
-    }
+    const std::vector<T*> nowhere(layers_.size(), scratch.data());
+    const Redirected<T> redirected(layers_, nowhere,
+                                   std::vector<T*>(layers_.size(), bias_scratch.data()));
     for (std::size_t l = layers_.size(); l-- > 0;) {
         copy_rows(rows(l), layers_[l].topology->grid().n_in, inputs[l]);
         copy_rows(delta(l), layers_[l].topology->grid().n_out, deltas[l]);
         if (l > 0) backward_layer(l, Rule::store, Step<T>{});
     }
-    layers_ = std::move(saved);
 }
 
 template class Network<float>;

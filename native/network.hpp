@@ -78,6 +78,12 @@ class Network {
     void signals(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
                  const Index* order, Index n, std::vector<T*> inputs, std::vector<T*> deltas);
 
+    // The gradient of the mean loss over the samples named by order, for every connection and
+    // bias; returns the mean loss.  Nothing is updated.
+    double gradients(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
+                     const Index* order, Index n, const std::vector<T*>& of_weights,
+                     const std::vector<T*>& of_biases);
+
     const std::vector<Layer<T>>& layers() const { return layers_; }
     Index n_in() const { return layers_.front().topology->grid().n_in; }
     Index n_out() const { return layers_.back().topology->grid().n_out; }
@@ -90,25 +96,34 @@ class Network {
     void load_csr(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
     void forward_layer(std::size_t l, bool training);
     void finish_rows(std::size_t l, Index first, Index last, bool training);
-    double output_error(const Targets<T>& targets, const Index* order, Index n);
+    double output_error(const Targets<T>& targets, const Index* order, Index n, double weight);
+    double weight_of(const Targets<T>& targets, const Index* order, Index n) const;
+    double fused_step(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
+                      const Index* order, Index n, Rule rule, const Step<T>& step);
+    double add_gradients(const Samples& samples, const Targets<T>& targets,
+                         const Standardize<T>& how, const Index* order, Index n, double weight);
+    void update_all(Rule rule, const Step<T>& step);
     void backward_layer(std::size_t l, Rule rule, const Step<T>& step);
     void finish_delta(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
     void update_bias(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
+    // Which random numbers decide about dropout after layer l.
+    std::uint64_t drop_counter(std::size_t l) const { return step_ * 1024 + l + (block_ << 40); }
     T* rows(std::size_t l) { return activations_[l].data(); }
     T* delta(std::size_t l) { return deltas_[l % 2].data(); }
 
     std::vector<Layer<T>> layers_;
     Loss loss_;
     int n_threads_;
-    Index lanes_ = 0, batch_ = 0;
+    Index lanes_ = 0, capacity_ = 0;  // lanes in use, and lanes there is room for
     bool for_training_ = false;
     std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l
     std::vector<Buffer<T>> before_;       // of layers whose derivative needs it: before activation
     Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
     Buffer<T> scratch_;                   // for linear_forward
-    std::unique_ptr<SparseInput<T>> sparse_;  // while the samples at hand are sparse
+    std::vector<Buffer<T>> gradients_, bias_gradients_;  // only for minibatches of several blocks
+    std::unique_ptr<SparseInput<T>> sparse_;             // while the samples at hand are sparse
     Index step_in_call_ = 0;
-    std::uint64_t dropout_seed_ = 0, step_ = 0;
+    std::uint64_t dropout_seed_ = 0, step_ = 0, block_ = 0;
 };
 
 }  // namespace ratoon

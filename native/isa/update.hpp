@@ -35,7 +35,8 @@ RATOON_INLINE void apply(const Values<T>& values, Index k, V gradient, const Ste
     using A = Access<T, V>;
     if constexpr (rule == Rule::store) {
         A::put(values.first + k, gradient);
-        return;
+    } else if constexpr (rule == Rule::add) {
+        A::put(values.first + k, A::get(values.first + k) + gradient);
     } else {
         const V w = A::get(values.weights + k);
         const V g = gradient + A::all(step.l2) * w;
@@ -74,6 +75,8 @@ RATOON_INLINE void with_rule(Rule rule, F f) {
             return f.template operator()<Rule::nesterov>();
         case Rule::adam:
             return f.template operator()<Rule::adam>();
+        case Rule::add:
+            return f.template operator()<Rule::add>();
     }
 }
 

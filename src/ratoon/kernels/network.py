@@ -87,6 +87,7 @@ class NativeNetwork:
         kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32
         self._native: Any = kind(LOSSES[loss], n_threads)
         self._shapes: list[tuple[int, int]] = []
+        self._n_connections: list[int] = []
 
     def add_layer(
         self,
@@ -116,6 +117,7 @@ class NativeNetwork:
             dropout,
         )
         self._shapes.append(topology.shape)
+        self._n_connections.append(topology.n_connections)
 
     def train(
         self,
@@ -202,6 +204,37 @@ class NativeNetwork:
             deltas,
         )
         return list(zip(inputs, deltas, strict=True))
+
+    def gradients(
+        self,
+        samples: _native.Samples,
+        targets: Array,
+        order: NDArray[np.int64],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+    ) -> tuple[float, list[Array], list[Array]]:
+        """Return mean loss over the samples of ``order``, and its gradients; update nothing.
+
+        There is one array per layer, aligned with the connections, and one with the biases.
+        Dropout decides as in the first step of a training with ``dropout_seed=0``.
+        """
+        of_weights = [np.empty(n, dtype=self.dtype) for n in self._n_connections]
+        of_biases = [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes]
+        loss = self._native.gradients(
+            samples,
+            targets,
+            sample_weights,
+            offset,
+            scaling.shift,
+            scaling.scale,
+            scaling.clip,
+            order,
+            of_weights,
+            of_biases,
+        )
+        return loss, of_weights, of_biases
 
     def workspace_bytes(self, batch: int) -> int:
         """Bytes of working memory for minibatches of this size."""

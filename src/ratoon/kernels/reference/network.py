@@ -19,6 +19,9 @@ from ratoon.topology import Topology
 
 Array = NDArray[Any]
 
+BLOCK = 32
+"""Samples that go through the network together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -154,10 +157,11 @@ class ReferenceNetwork:
             after = before.copy()
             activate(layer.activation, after, slope=layer.slope)
             # Decisions are numbered over rows of `lanes`, also where the minibatch has fewer.
-            factors = np.ones(before.shape[0] * lanes, dtype=x.dtype)
+            factors = np.ones_like(before)
             if layer.dropout > 0:
-                drop(layer.dropout, factors, seed=random_bits(dropout_seed, step * 1024 + number))
-            factors = factors.reshape(-1, lanes)[:, : x.shape[1]]
+                factors = dropout_factors(
+                    before, lanes, layer.dropout, dropout_seed, step * 1024 + number
+                )
             flows.append(Flow(x, before, after, factors, np.zeros_like(before)))
             x = flows[-1].y
         return flows
@@ -225,3 +229,21 @@ def lanes_of(batch: int) -> int:
 def mean_of(total: float, weight: float) -> float:
     """Return the weighted mean, 0 where nothing weighs anything."""
     return total / weight if weight > 0 else 0.0
+
+
+def dropout_factors(rows: Array, lanes: int, rate: float, seed: int, counter: int) -> Array:
+    """Return 0 or 1 / (1 - rate) for every neuron and sample of a minibatch.
+
+    A minibatch of more than `BLOCK` samples is taken in blocks, each with random numbers and a
+    number of lanes of its own.
+    """
+    n_rows, batch = rows.shape
+    in_blocks = lanes > BLOCK
+    parts = []
+    for block, first in enumerate(range(0, batch, BLOCK)):
+        size = min(BLOCK, batch - first)
+        width = lanes_of(size) if in_blocks else lanes
+        factors = np.ones(n_rows * width, dtype=rows.dtype)
+        drop(rate, factors, seed=random_bits(seed, counter + (block << 40)))
+        parts.append(factors.reshape(-1, width)[:, :size])
+    return np.hstack(parts)
