@@ -1,32 +1,128 @@
-"""Every method once more, on dense matrices with masks: the plain way, for small layers.
+"""Every method once more, on dense matrices with masks: the plain way, for small networks.
 
-Nothing here is shared with the library but the rule that of equal candidates the lower position
-(or slot) comes first.  Random draws are taken from what the library drew, so that topologies can
-be compared position by position.
+Nothing here is shared with the library.  Where a method draws at random, the twin is told what the
+library drew and checks that it was allowed; so topologies can be compared position by position.
 """
+
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-
-def weakest(matrix, mask, count, order):
-    """Return a mask without the ``count`` smallest; ``order`` lists the positions by slot."""
-    magnitudes = np.abs(matrix.ravel()[order])
-    goes = order[np.argsort(magnitudes, kind="stable")[:count]]
-    left = mask.copy()
-    left.ravel()[goes] = False
-    return left
+from ratoon.evolution import rewire_from, start_state
+from tests.evolution.cases import CLOCK, apply, dense_of
 
 
-def grow_largest(scores, mask, count):
-    """Return a mask with the ``count`` largest |scores| added outside of it, zeros left out."""
-    candidates = np.where(mask, 0.0, np.abs(scores)).ravel()
-    order = np.argsort(-candidates, kind="stable")[:count]
-    grown = mask.copy()
-    grown.ravel()[order[candidates[order] > 0]] = True
-    return grown
+@dataclass
+class Dense:
+    """One layer as dense matrices: weights (0 where there is no connection), mask, signals."""
+
+    weights: np.ndarray
+    mask: np.ndarray
+    momentum: np.ndarray
+    x: np.ndarray
+    d: np.ndarray
+    drawn: np.ndarray | None = None  # what the library grew, for methods that draw
+
+    @property
+    def count(self):
+        return int(self.mask.sum())
+
+    @property
+    def gradient(self):
+        return self.x @ self.d.T
+
+    def prune(self, goes):
+        """Take connections away, with their values."""
+        for matrix in (self.weights, self.momentum, self.mask):
+            matrix[goes] = 0
+
+    def prune_weakest(self, count):
+        """Take the ``count`` smallest weights away."""
+        places = np.flatnonzero(self.mask)
+        weakest = places[np.argsort(np.abs(self.weights.ravel()[places]))[:count]]
+        self.prune(np.unravel_index(weakest, self.mask.shape))
+
+    def grow_largest(self, scores, count, weights=0.0):
+        """Add connections where scores are largest outside of the mask."""
+        candidates = np.where(self.mask, -1.0, np.abs(scores)).ravel()
+        grown = np.unravel_index(np.argsort(-candidates)[:count], self.mask.shape)
+        self.mask[grown] = True
+        self.weights[grown] = weights if np.isscalar(weights) else weights[grown]
+
+    def grow_as_drawn(self, count):
+        """Add what the library drew, which must be that many empty places."""
+        assert self.drawn.size == count
+        assert not self.mask.ravel()[self.drawn].any(), "all were empty"
+        self.mask.ravel()[self.drawn] = True
+        self.weights.ravel()[self.drawn] = 0.0
 
 
-def gradient(layer):
-    """Return the whole gradient, which the library never writes down."""
-    x, d = layer.signals()
-    return x @ d.T
+def proportional(total, weights, room):
+    """Share out as an exact proportion would, one connection at a time to whoever lacks most."""
+    weights = np.asarray(weights, dtype=float)
+    given = np.zeros(len(room), dtype=int)
+    while given.sum() < total:
+        open_ = given < np.asarray(room)
+        rest = total - given[~open_].sum()
+        target = np.where(open_, rest * weights / weights[open_].sum(), -np.inf)
+        given[np.argmax(target - given)] += 1
+    return given
+
+
+def to_dense(layer, drawn=None):
+    """Return the dense twin of a layer."""
+    weights, mask = dense_of(layer)
+    momentum, _ = dense_of(layer, layer.state[0] if layer.state else layer.weights)
+    return Dense(weights, mask, momentum, *layer.signals(), drawn)
+
+
+def assert_twins_agree(strategy, layers, dense_rewire, *, n_rewirings=4, clock=CLOCK, watch=0):
+    """Rewire both again and again, between times move all weights alike; compare every time.
+
+    ``dense_rewire(layers, clock, memory)`` changes dense layers in place; ``memory`` is a
+    dictionary of its own.  ``watch`` minibatches are shown to both before each rewiring.
+    """
+    rng = np.random.default_rng(7)
+    state, memory = start_state(strategy, layers, 0), {}
+    twins = [to_dense(layer) for layer in layers]
+    for number in range(n_rewirings):
+        moves = [rng.normal(0, 0.3, size=layer.topology.shape) for layer in layers]
+        layers = [
+            replace(layer, weights=layer.weights + move.ravel()[layer.topology.positions])
+            for layer, move in zip(layers, moves, strict=True)
+        ]
+        for twin, move in zip(twins, moves, strict=True):
+            twin.weights += np.where(twin.mask, move, 0.0)
+        for step in range(clock.step - watch, clock.step + 1):
+            layers = [with_signals(layer, rng) for layer in layers]
+            for twin, layer in zip(twins, layers, strict=True):
+                twin.x, twin.d = layer.signals()
+            if step < clock.step:
+                state = strategy.watch(state, layers, clock.at(step))
+                memory.setdefault("seen", []).append((step, [(t.x, t.d) for t in twins]))
+        rewirings, state = rewire_from(strategy, state, layers, clock, number)
+        layers = apply(layers, rewirings)
+        for twin, rewiring in zip(twins, rewirings, strict=True):
+            twin.drawn = rewiring.topology.positions[rewiring.is_grown]
+        dense_rewire(twins, clock, memory)
+        for twin, layer in zip(twins, layers, strict=True):
+            weights, mask = dense_of(layer)
+            np.testing.assert_array_equal(mask, twin.mask)
+            np.testing.assert_allclose(weights, twin.weights, rtol=1e-12)
+            np.testing.assert_array_equal(dense_of(layer, layer.state[0])[0], twin.momentum)
+        clock = clock.at(clock.step + max(20, 2 * watch))
+    return layers, state
+
+
+def with_signals(layer, rng):
+    """Return the layer with a new minibatch about to come."""
+    n_in, n_out = layer.topology.shape
+    x = np.maximum(rng.normal(size=(n_in, 5)), 0)
+    d = rng.normal(size=(n_out, 5))
+    return replace(layer, signals=lambda: (x, d))
+
+
+def cosine(progress):
+    """Return RigL's annealing, written out."""
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))

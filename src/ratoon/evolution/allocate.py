@@ -23,22 +23,25 @@ def shares(total: int, weights: Sequence[float], room: Sequence[int]) -> IntArra
     [2, 4, 4]
     """
     limits = np.asarray(room, dtype=np.int64)
-    wanted = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0)
+    claims = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0)
     counts = np.zeros_like(limits)
     missing = min(int(total), int(limits.sum()))
+    is_open = limits > 0
     while missing > 0:
-        free = limits - counts
-        claims = np.where(free > 0, wanted, 0.0)
-        if claims.sum() == 0.0:  # nobody left with a claim: by room
-            claims = free.astype(np.float64)
-        exact = missing * (claims / claims.sum())
-        given = np.minimum(np.floor(exact).astype(np.int64), free)
-        if given.sum() == 0:
-            # Fewer are left than layers that may take one.
-            for index in np.argsort(-exact, kind="stable")[:missing]:
-                given[index] = int(exact[index] > 0)
-        counts += given
-        missing -= int(given.sum())
+        if not claims[is_open].any():  # nobody is left with a claim: by room
+            claims = np.where(is_open, limits, 0).astype(np.float64)
+        share = np.where(is_open, claims, 0.0)
+        exact = missing * (share / share.sum())
+        fills_up = is_open & (exact >= limits)
+        if fills_up.any():
+            counts[fills_up] = limits[fills_up]
+            missing -= int(limits[fills_up].sum())
+            is_open &= ~fills_up
+            continue
+        counts[is_open] = np.floor(exact[is_open]).astype(np.int64)
+        by_remainder = np.argsort(-(exact - np.floor(exact)), kind="stable")
+        counts[by_remainder[: missing - int(counts[is_open].sum())]] += 1
+        break
     return counts
 
 
