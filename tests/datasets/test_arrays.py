@@ -73,6 +73,11 @@ def test_what_would_lose_its_meaning_is_refused(case):
         as_matrix(values)
 
 
+def test_a_signalling_nan_is_a_missing_value_like_any_other():
+    signalling = np.array([[0x7FF0000000000001]], dtype=np.uint64).view(np.float64)
+    assert np.isnan(as_matrix(signalling)[0, 0])
+
+
 def test_infinity_itself_is_not_an_overflow():
     assert np.isinf(as_matrix(np.array([[np.inf, 1.0]]))[0, 0])
 

@@ -44,7 +44,8 @@ def _as_float(array: NDArray[Any], dtype: DTypeLike, source: str) -> NDArray[Any
             f"{source}: values of type {array.dtype} are not numbers.\n"
             "  Store real numbers (integers or floats) and read the file again."
         )
-    with np.errstate(over="ignore"):
+    # What overflows is looked at below; a signalling NaN is a NaN like any other.
+    with np.errstate(over="ignore", invalid="ignore"):
         converted = np.require(array, dtype=dtype, requirements=["C", "A"])
     if array.dtype.kind == "f" and array.dtype.itemsize > np.dtype(dtype).itemsize:
         _check_no_overflow(array, converted, source)
