@@ -22,6 +22,9 @@ from ratoon.initialise import connections_wanted
 from ratoon.kernels import LANES, Rule, Step
 from ratoon.network import SparseMLP
 
+BLOCK = 32
+"""Samples of a minibatch that native code takes at a time."""
+
 _INDEX_BYTES = 4
 _CACHE_BYTES = 425_000
 _PER_DOUBLING = 0.38
@@ -117,7 +120,9 @@ def make_plan(
         n_epochs=settings.max_iter,
         n_threads=n_threads,
         parameter_bytes=parameters,
-        workspace_bytes=workspace_bytes(widths, settings.batch_size, size),
+        workspace_bytes=workspace_bytes(widths, settings.batch_size, size)
+        # Wide minibatches go through in blocks, and add their gradients up.
+        + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         # The next indices beside the present ones, and one array of values at a time.
         rewiring_bytes=max(connections) * (2 * _INDEX_BYTES + size) if rewires else 0,
         best_copy_bytes=parameters if keeps_best else 0,
@@ -133,7 +138,7 @@ def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int) -> int:
     >>> workspace_bytes((100, 50, 2), 5, 4)
     8064
     """
-    return (sum(widths) + 2 * max(widths[1:])) * padded(batch) * itemsize
+    return (sum(widths) + 2 * max(widths[1:])) * padded(min(batch, BLOCK)) * itemsize
 
 
 def padded(batch: int) -> int:

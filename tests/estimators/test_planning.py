@@ -1,0 +1,76 @@
+import time
+
+import numpy as np
+import pytest
+
+from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon.estimators.planning import measured_speed, workspace_bytes
+from ratoon.network import SparseMLP
+
+
+@pytest.mark.parametrize("batch", [1, 5, 8, 33])
+@pytest.mark.parametrize("widths", [(100, 50, 2), (30, 4), (5, 60, 70, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_working_space_is_what_native_code_takes(batch, widths, dtype):
+    network = SparseMLP.start(widths, density=0.5, seed=0, dtype=dtype)
+    expected = network.native("squared_error", 1).workspace_bytes(batch)
+    assert workspace_bytes(widths, batch, np.dtype(dtype).itemsize) == expected
+
+
+@pytest.mark.parametrize("solver", ["sgd", "adam"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parameters_take_the_memory_that_was_planned(two_classes, solver, dtype):
+    model = SparseMLPClassifier((300,), density=0.2, solver=solver, dtype=dtype, max_iter=1)
+    plan = model.plan(8, n_samples=90, n_outputs=2)
+    network = model.fit(*two_classes).network_
+    held = sum(layer.nbytes() for layer in network.layers)
+    starts = sum(layer.topology.starts.nbytes for layer in network.layers)
+    assert plan.parameter_bytes == held - starts
+    assert plan.connections == tuple(layer.n_connections for layer in network.layers)
+    assert plan.widths == network.widths
+
+
+def test_a_plan_of_a_million_neurons_allocates_nothing_of_the_kind():
+    measured_speed.cache_clear()
+    model = SparseMLPClassifier((500_000, 500_000), epsilon=10, batch_size=5, max_iter=5)
+    started = time.perf_counter()
+    plan = model.plan(54_675, n_samples=1397, n_outputs=18)
+    assert time.perf_counter() - started < 5.0
+    assert plan.n_connections > 20_000_000
+    assert plan.peak_bytes < 1.2e9
+    assert plan.seconds == plan.n_epochs * plan.seconds_per_epoch > 0
+    text = str(plan)
+    assert "54,675 -> 500,000 -> 500,000 -> 18" in text
+    assert "beside the data" in text
+    assert repr(plan) == text
+
+
+def test_keeping_the_best_network_takes_memory_too():
+    plain = SparseMLPRegressor((50,), density=0.5).plan(20)
+    kept = SparseMLPRegressor((50,), density=0.5, early_stopping=True).plan(20)
+    assert kept.peak_bytes == plain.peak_bytes + plain.parameter_bytes
+
+
+def test_wide_minibatches_need_room_for_gradients():
+    narrow = SparseMLPClassifier((50,), density=0.5, batch_size=32).plan(20)
+    wide = SparseMLPClassifier((50,), density=0.5, batch_size=33).plan(20)
+    assert wide.workspace_bytes - narrow.workspace_bytes == (narrow.n_connections + 52) * 8
+
+
+def test_a_static_network_plans_no_rewiring():
+    assert SparseMLPClassifier((50,), density=0.5, evolution="static").plan(20).rewiring_bytes == 0
+
+
+@pytest.mark.slow
+def test_the_estimate_of_time_is_of_the_right_size():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 8000)).astype(np.float32)
+    y = rng.integers(3, size=40)
+    model = SparseMLPClassifier(
+        (6000, 6000), epsilon=10, batch_size=5, learning_rate_init=0.01, max_iter=4, n_jobs=1
+    )
+    plan = model.plan(8000, n_samples=40, n_outputs=3)
+    records = model.fit(X, y).history_
+    measured = min(r.train_seconds + r.rewire_seconds for r in records)
+    # Machines are busy at times; what counts is that nobody is promised minutes and waits hours.
+    assert 0.2 < plan.seconds_per_epoch / measured < 5.0
