@@ -183,7 +183,7 @@ except SaveError as error:
 
 
 def test_names_of_any_bytes_and_length_work(tmp_path):
-    for name in ("x" * 255, os.fsdecode(b"caf\xe9.ratoon"), "a\nb", " ", "-rf"):
+    for name in ("x" * 255, os.fsdecode(b"model\xe9.ratoon"), "a\nb", " ", "-rf"):
         write_document(Document({"name": 1}), tmp_path / name)
         assert read_document(tmp_path / name).config == {"name": 1}
     with pytest.raises(SaveError) as found:

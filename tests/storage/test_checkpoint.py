@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ratoon.errors import DivergenceError, FormatError, InvalidParameterError
+from ratoon.evolution import STRATEGIES, make_strategy
 from ratoon.kernels import available_isas, use_isa
 from ratoon.storage import (
     Checkpoint,
@@ -83,6 +84,17 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_bits(tmp_path, every, a
     assert outcome(finished(tmp_path, every=every, how=how)) == uninterrupted
 
 
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_goes_on_where_it_stood(tmp_path, name):
+    how = {"evolution": make_strategy(name), "n_epochs": 5}
+    uninterrupted = finished(how=how)
+    for epoch in (2, 3):
+        finished(tmp_path, before=[StopAfter(epoch)], how=how)
+    resumed = finished(tmp_path, how=how)
+    assert outcome(resumed) == outcome(uninterrupted)
+    assert resumed.rewired_by_layer == uninterrupted.rewired_by_layer
+
+
 def test_checkpoints_change_nothing_in_a_training(tmp_path):
     assert outcome(finished(tmp_path)) == outcome(finished())
 
@@ -119,13 +131,13 @@ def test_an_exception_leaves_the_last_whole_epoch_behind(tmp_path, every, raised
 def test_a_signal_within_an_epoch_leaves_the_last_whole_epoch_behind(
     tmp_path, number, raised, every
 ):
-    how = {"n_samples": 20_000, "n_epochs": 4, "batch_size": 4}
+    how = {"n_samples": 12_000, "n_epochs": 2, "batch_size": 4}
     with pytest.raises(raised) as found:
-        finished(tmp_path, before=[InterruptWithin(2, number)], every=every, how=how)
+        finished(tmp_path, before=[InterruptWithin(1, number)], every=every, how=how)
     if number == signal.SIGTERM:
         assert found.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert CheckpointDirectory(tmp_path).latest()[0] == 2
+    assert CheckpointDirectory(tmp_path).latest()[0] == 1
     assert outcome(finished(tmp_path, every=every, how=how)) == outcome(finished(how=how))
 
 
@@ -165,8 +177,8 @@ def test_a_signal_handler_of_others_is_left_alone(tmp_path):
     received = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
     try:
-        how = {"n_samples": 20_000, "n_epochs": 2, "batch_size": 4}
-        finished(tmp_path, before=[InterruptWithin(1, signal.SIGTERM)], how=how)
+        how = {"n_samples": 12_000, "n_epochs": 1, "batch_size": 4}
+        finished(tmp_path, before=[InterruptWithin(0, signal.SIGTERM)], how=how)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert received == [signal.SIGTERM]

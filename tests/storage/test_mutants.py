@@ -7,7 +7,7 @@ from ratoon.storage.rules import Violation
 from tests.storage.cases import a_document, from_bytes, to_bytes
 from tests.storage.mutate import mutant
 
-N_MUTANTS = 2000
+N_MUTANTS = 1500
 
 
 def use(document):

@@ -12,7 +12,7 @@ def shown(path: PathLike) -> str:
 
     Examples
     --------
-    >>> shown("caf\udce9.ratoon")
-    'caf\\udce9.ratoon'
+    >>> shown("model\udce9.ratoon")
+    'model\\udce9.ratoon'
     """
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
