@@ -1,0 +1,349 @@
+"""Prediction with NumPy and nothing else: no compiled module, no SciPy, no scikit-learn.
+
+Reads the files that estimators save (`docs/file-format.md`), so that a model trained anywhere can
+be used where only Python and NumPy are.  Slower than the kernels by a factor of about 3 to 30; the
+results agree to rounding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ratoon.errors import FormatError, InvalidInputError
+
+Array = NDArray[Any]
+
+ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "logistic", "all_relu")
+SAMPLES_AT_ONCE = 32
+PRODUCTS_AT_ONCE = 2**21
+
+_CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "u1"}
+_MAX_HEADER = 100_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PlainLayer:
+    """Connections sorted by output: those of output j are the slots starts[j] to starts[j + 1]."""
+
+    n_in: int
+    starts: Array
+    inputs: Array
+    weights: Array
+    bias: Array
+    activation: str = "identity"
+    slope: float = 0.0
+
+    @classmethod
+    def of(
+        cls, n_in: int, inputs: Array, outputs: Array, weights: Array, bias: Array, **how: Any
+    ) -> PlainLayer:
+        """Build from connections in any order."""
+        order = np.argsort(outputs, kind="stable")
+        starts = np.zeros(bias.size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(outputs, minlength=bias.size), out=starts[1:])
+        return cls(n_in, starts, inputs[order], weights[order], bias, **how)
+
+    @property
+    def n_out(self) -> int:
+        """Number of outputs."""
+        return int(self.bias.size)
+
+    def __call__(self, rows: Array) -> Array:
+        """Return activations, (outputs, samples), for (inputs, samples)."""
+        out = np.repeat(self.bias[:, None], rows.shape[1], axis=1)
+        connected = np.flatnonzero(np.diff(self.starts))
+        most = max(1, PRODUCTS_AT_ONCE // max(1, rows.shape[1]))
+        first = 0
+        while first < connected.size:
+            # As many outputs as bring few enough products, but at least one.
+            begin = self.starts[connected[first]]
+            last = int(np.searchsorted(self.starts[connected + 1], begin + most, side="right"))
+            here = connected[first : max(last, first + 1)]
+            slots = slice(begin, self.starts[here[-1] + 1])
+            products = rows[self.inputs[slots]] * self.weights[slots, None]
+            out[here] += np.add.reduceat(products, self.starts[here] - begin, axis=0)
+            first += here.size
+        return self.activate(out)
+
+    def activate(self, z: Array) -> Array:
+        """Apply the activation."""
+        if self.activation == "relu":
+            return np.maximum(z, 0)
+        if self.activation in ("leaky_relu", "all_relu"):
+            return np.where(z < 0, z.dtype.type(self.slope) * z, z)
+        if self.activation == "tanh":
+            return np.asarray(np.tanh(z))
+        return _sigmoid(z) if self.activation == "logistic" else z
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained network that predicts with NumPy alone.
+
+    Parameters
+    ----------
+    layers : tuple of PlainLayer
+        First to last.
+    shift, scale : ndarray, optional
+        What is taken from each feature, and what it is then multiplied by.
+    clip : float
+        Where scaled features are cut off, if not 0.
+    loss : str, optional
+        How outputs are to be read.
+    targets : dict
+        What the estimator learnt of its targets, as in its file.
+    arrays : dict of ndarray
+        Classes; or mean and spread of the targets.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPClassifier
+    >>> model = SparseMLPClassifier((4,), max_iter=3, random_state=0)
+    >>> _ = model.fit([[0.0, 1.0], [1.0, 0.0]], ["ill", "well"])
+    >>> predictor = Predictor.of(model)
+    >>> x = [[0.2, 0.7]]
+    >>> bool(np.allclose(predictor.predict_proba(x), model.predict_proba(x)))
+    True
+    """
+
+    layers: tuple[PlainLayer, ...]
+    shift: Array | None = None
+    scale: Array | None = None
+    clip: float = 0.0
+    loss: str | None = None
+    targets: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Any) -> Predictor:
+        """Build from a fitted estimator, or from a `SparseMLP`, whose raw outputs are given."""
+        network = getattr(model, "network_", model)
+        layers = tuple(_plain(layer) for layer in network.layers)
+        scaling = network.scaling
+        plain = cls(layers, scaling.shift, scaling.scale, scaling.clip)
+        if network is model:
+            return plain
+        targets, arrays = model._target_state()
+        return cls(layers, plain.shift, plain.scale, plain.clip, model._loss(), targets, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Predictor:
+        """Build from a file that an estimator saved.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged or is not one of an estimator.
+        """
+        try:
+            return _from_file(Path(path))
+        except FormatError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise FormatError(f"{path}: not the file of an estimator: {error!r}") from None
+
+    # ---------------------------------------------------------------------------- prediction
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the computation."""
+        return self.layers[0].weights.dtype
+
+    @property
+    def n_features(self) -> int:
+        """Features of a sample."""
+        return self.layers[0].n_in
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a sample may have several labels."""
+        return bool(self.targets.get("multilabel", False))
+
+    @property
+    def classes(self) -> Array:
+        """The classes, in the order of the outputs."""
+        if "classes" not in self.arrays:
+            raise InvalidInputError("this network tells no classes apart.")
+        classes = self.arrays["classes"]
+        return classes.astype(object) if self.targets.get("objects") else classes
+
+    def outputs(self, x: ArrayLike) -> Array:
+        """Return the raw outputs of samples x features."""
+        samples = np.asarray(x)
+        if samples.ndim != 2 or samples.shape[1] != self.n_features:
+            raise InvalidInputError(
+                f"samples of {self.n_features} features in rows are needed, got an array of shape"
+                f" {samples.shape}."
+            )
+        found = np.empty((samples.shape[0], self.layers[-1].n_out), dtype=self.dtype)
+        for first in range(0, samples.shape[0], SAMPLES_AT_ONCE):
+            part = slice(first, first + SAMPLES_AT_ONCE)
+            rows = self._scaled(samples[part]).T
+            for layer in self.layers:
+                rows = layer(np.ascontiguousarray(rows))
+            found[part] = rows.T
+        return found
+
+    def predict_proba(self, x: ArrayLike) -> Array:
+        """Return the probability of every class, (samples, classes)."""
+        n_classes = self.classes.size
+        z = self.outputs(x).astype(np.float64)
+        if self.loss == "softmax_cross_entropy":
+            powers = np.exp(z - z.max(axis=1, keepdims=True))
+            return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        squared = self.loss == "squared_error"
+        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0) if squared else _sigmoid(z)
+        if self.is_multilabel:
+            return shares
+        totals = shares.sum(axis=1, keepdims=True)
+        shares[totals[:, 0] == 0], totals[totals == 0] = 1.0, n_classes
+        return np.asarray(shares / totals)
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Return classes, labels or numbers, as the estimator does; else raw outputs."""
+        z = self.outputs(x)
+        if "classes" in self.arrays:
+            if self.is_multilabel:
+                return (z > 0).astype(np.intp)
+            return np.asarray(self.classes[z.argmax(axis=1)])
+        if "target_mean" in self.arrays:
+            y = z.astype(np.float64) * self.arrays["target_std"] + self.arrays["target_mean"]
+            return y[:, 0] if self.targets["one_column"] else y
+        return z
+
+    def _scaled(self, samples: Array) -> Array:
+        z = samples.astype(self.dtype)
+        if self.shift is not None:
+            z -= self.shift
+        if self.scale is not None:
+            z *= self.scale
+        return np.clip(z, -self.clip, self.clip) if self.clip > 0 else z
+
+
+def _plain(layer: Any) -> PlainLayer:
+    inputs, outputs = layer.topology.pairs()
+    how = {"activation": layer.activation, "slope": layer.slope}
+    return PlainLayer.of(layer.shape[0], inputs, outputs, layer.weights, layer.bias, **how)
+
+
+def _sigmoid(z: Array) -> Array:
+    # By way of tanh nothing overflows.
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)), dtype=z.dtype)
+
+
+# ----------------------------------------------------------------------------------------- files
+
+
+def _from_file(path: Path) -> Predictor:
+    metadata, tensors = _read_tensors(path)
+    if (metadata["format"], metadata["format_version"], metadata["kind"]) != (
+        "ratoon",
+        "1",
+        "model",
+    ):
+        raise FormatError(f"{path}: not a model of format version 1.")
+    config = json.loads(metadata["config"])
+    number = len(config["networks"]) - 1  # the best network, where it is not the latest
+    outline, prefix = config["networks"][number], f"networks.{number}"
+    layers = [
+        _layer(shape, f"{prefix}.layers.{index}", tensors, outline["dtype"])
+        for index, shape in enumerate(outline["layers"])
+    ]
+    for before, after in pairwise(layers):
+        if before.n_out != after.n_in:
+            raise FormatError(f"{path}: layers of {before.n_out} outputs and {after.n_in} inputs.")
+    content = config["content"]
+    arrays = {
+        name: _array(name, config["arrays"], tensors)
+        for name in ("classes", "target_mean", "target_std")
+        if name in config["arrays"]
+    }
+    if any(array.shape != (layers[-1].n_out,) for array in arrays.values()):
+        raise FormatError(f"{path}: targets that do not fit {layers[-1].n_out} outputs.")
+    loss = content["parameters"]["loss"]
+    if loss == "auto" and "classes" in arrays:
+        multilabel = content["targets"]["multilabel"]
+        loss = "sigmoid_cross_entropy" if multilabel else "softmax_cross_entropy"
+    return Predictor(
+        tuple(layers),
+        tensors.get(f"{prefix}.scaling.shift"),
+        tensors.get(f"{prefix}.scaling.scale"),
+        float(outline["clip"]),
+        loss,
+        content["targets"],
+        arrays,
+    )
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
+    """Read a safetensors file and compare its bytes with the digest in its metadata."""
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    if len(raw) < 8 or length > min(_MAX_HEADER, len(raw) - 8):
+        raise FormatError(f"{path}: the header is longer than the file.")
+    header = json.loads(raw[8 : 8 + length].decode())
+    metadata = header.pop("__metadata__")
+    digest = metadata["digest"].removeprefix("sha256:").encode()
+    blank = raw[: 8 + length].replace(digest, b"0" * 64)
+    body = memoryview(raw)[8 + length :]
+    found = hashlib.sha256(blank)
+    found.update(body)
+    if len(digest) != 64 or found.hexdigest().encode() != digest:
+        raise FormatError(f"{path}: the digest does not agree with the content.")
+    tensors = {}
+    for name, entry in header.items():
+        if entry["dtype"] in _CODES:
+            begin, end = entry["data_offsets"]
+            numbers = np.frombuffer(body[begin:end], dtype=_CODES[entry["dtype"]])
+            tensors[name] = numbers.reshape(entry["shape"])
+    return metadata, tensors
+
+
+def _layer(
+    outline: dict[str, Any], prefix: str, tensors: dict[str, Array], dtype: DTypeLike
+) -> PlainLayer:
+    """Unpack a layer and look at every index."""
+    n_in, n_out = int(outline["n_in"]), int(outline["n_out"])
+    tile_in, tile_out = int(outline["tile_in"]), int(outline["tile_out"])
+    packed, starts = tensors[f"{prefix}.packed"], tensors[f"{prefix}.starts"]
+    weights, bias = tensors[f"{prefix}.weights"], tensors[f"{prefix}.bias"]
+    tiles_in, tiles_out = -(-n_in // tile_in), -(-n_out // tile_out)
+    sizes = np.diff(starts)
+    whole = starts.shape == (tiles_in * tiles_out + 1,) and (sizes >= 0).all()
+    if not (whole and starts[0] == 0 and starts[-1] == packed.size == weights.size):
+        raise FormatError(f"{prefix}: the tiles do not hold the connections.")
+    tile = np.repeat(np.arange(sizes.size), sizes)
+    local_in, local_out = (packed >> 16).astype(np.int64), (packed & 0xFFFF).astype(np.int64)
+    inputs = tile % tiles_in * tile_in + local_in
+    outputs = tile // tiles_in * tile_out + local_out
+    outside = (local_in >= tile_in) | (local_out >= tile_out) | (inputs >= n_in)
+    if outside.any() or (outputs >= n_out).any() or bias.shape != (n_out,):
+        raise FormatError(f"{prefix}: a connection is outside its tile.")
+    if outline["activation"] not in ACTIVATIONS or {weights.dtype, bias.dtype} != {np.dtype(dtype)}:
+        raise FormatError(f"{prefix}: unknown activation or number type.")
+    return PlainLayer.of(
+        n_in,
+        inputs,
+        outputs,
+        weights,
+        bias,
+        activation=outline["activation"],
+        slope=float(outline["slope"]),
+    )
+
+
+def _array(name: str, outlines: dict[str, Any], tensors: dict[str, Array]) -> Array:
+    if outlines[name]["type"] != "text":
+        return tensors[f"arrays.{name}"]
+    raw = tensors[f"texts.{name}.bytes"].tobytes()
+    spans = pairwise(tensors[f"texts.{name}.offsets"].tolist())
+    width = int(outlines[name]["chars"])
+    return np.array([raw[first:last].decode() for first, last in spans], f"<U{width}")
