@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
+from ratoon.rng import derive_seed  # noqa: E402
 from ratoon.torch import SparseConv2d, SparseLinear, sparsify_  # noqa: E402
 
 
@@ -106,6 +107,19 @@ def test_sparsify_swaps_convolutions_when_asked():
 
 def test_sparsify_returns_a_new_layer_for_a_layer():
     assert isinstance(sparsify_(nn.Linear(10, 10), density=0.5), SparseLinear)
+
+
+def test_new_weights_are_those_of_a_layer_made_for_the_density():
+    model = sparsify_(
+        nn.Sequential(nn.Linear(30, 20), nn.Linear(20, 30)), density=0.2, weights="new", seed=5
+    )
+
+    twin = SparseLinear(30, 20, density=0.2, seed=derive_seed(5, "layer", 0))
+    assert torch.equal(model[0].values, twin.values)
+    assert model[0].topology == twin.topology
+    assert not model[1].bias.any()
+    with pytest.raises(InvalidParameterError, match="'old'"):
+        sparsify_(nn.Linear(3, 3), density=0.5, weights="old")
 
 
 def test_a_layer_used_twice_stays_one_layer():

@@ -9,8 +9,14 @@ from typing import Any
 import torch
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.initialise import first_weights
+from ratoon.rng import derive_seed
+from ratoon.topology import Topology
+from ratoon.torch.connections import SparseConnections
 from ratoon.torch.conv import SparseConv2d
 from ratoon.torch.linear import SparseLinear
+
+WEIGHTS = ("largest", "new")
 
 Skip = Sequence[str] | Callable[[str, torch.nn.Module], bool]
 
@@ -22,11 +28,12 @@ def sparsify_(
     epsilon: float | None = None,
     skip: Skip = (),
     convolutions: bool = False,
+    weights: str = "largest",
+    seed: int = 0,
 ) -> torch.nn.Module:
     """Put a sparse layer in the place of every `torch.nn.Linear` of a model.
 
-    Each keeps the largest of the dense layer's weights, by magnitude, and its bias.  Build the
-    optimizer afterwards: the parameters are other ones.
+    Build the optimizer afterwards: the parameters are other ones.
 
     Parameters
     ----------
@@ -40,6 +47,12 @@ def sparsify_(
         function of name and layer that says which.
     convolutions : bool, default=False
         Whether to replace `torch.nn.Conv2d` as well.
+    weights : {"largest", "new"}, default="largest"
+        Keep the largest weights of the dense layer, by magnitude, and its bias: for models that
+        have been trained.  Or draw a topology and weights anew, which suits the density: for
+        models that will be trained from the start.
+    seed : int, default=0
+        Each new layer derives a seed of its own from it.
 
     Returns
     -------
@@ -58,6 +71,8 @@ def sparsify_(
       (2): Linear(in_features=300, out_features=10, bias=True)
     )
     """
+    if weights not in WEIGHTS:
+        raise InvalidParameterError(f"`weights` must be one of {WEIGHTS}, got {weights!r}.")
     kinds: dict[Any, Any] = {torch.nn.Linear: SparseLinear}
     if convolutions:
         kinds[torch.nn.Conv2d] = SparseConv2d
@@ -74,6 +89,8 @@ def sparsify_(
     for name, module in chosen.items():
         if module not in made:
             sparse = kinds[type(module)].from_dense(module, density, epsilon=epsilon)
+            if weights == "new":
+                redraw_(sparse, derive_seed(seed, "layer", len(made)))
             made[module] = sparse.train(module.training)
         if name == "":
             return made[module]
@@ -81,6 +98,17 @@ def sparsify_(
         setattr(model.get_submodule(parent), attribute, made[module])
     _leave_fused_path(model)
     return model
+
+
+@torch.no_grad()
+def redraw_(layer: SparseConnections, seed: int) -> None:
+    """Draw as many connections anew, and first weights; set the bias to 0."""
+    shape, count = layer.topology.shape, layer.n_connections
+    layer.topology = Topology.random(shape, count, seed=seed)
+    values = first_weights(layer.topology, seed=seed, dtype=layer.values.numpy().dtype)
+    layer.values.copy_(torch.from_numpy(values))
+    if layer.bias is not None:
+        layer.bias.zero_()
 
 
 def _by_name(
