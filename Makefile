@@ -12,10 +12,10 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build lint format types unit bench docs asan ubsan tsan clean
+.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan clean
 
 help:
-	@echo "make demo | test | build | lint | format | bench | docs | asan | ubsan | tsan | clean"
+	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -79,9 +79,18 @@ format: $(VENV)/test.stamp
 
 # ----------------------------------------------------------------------------- other targets
 
+# Options of the scripts go into ARGS; benchmarks/README.md tells what there is.
 bench: build
-	$(BIN)/python benchmarks/epoch.py --threads 1
+	$(BIN)/python benchmarks/epoch.py --threads 1 $(ARGS)
 	$(BIN)/python benchmarks/rewire.py
+
+# Peers have an environment of their own: what they need must not decide what ratoon runs with.
+bench-peers:
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers-requirements.txt
+	.venv-peers/bin/python -m pip install --quiet -C build-dir=build/peers .
+	.venv-peers/bin/python benchmarks/peers.py --json benchmarks/results/peers.json \
+	    --plot benchmarks/results/peers.svg $(ARGS)
 
 docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs

@@ -20,7 +20,7 @@ EXAMPLES = """\
   million.py --minibatches 280 --threads 2      a whole epoch of the paper's data
   million.py --scale 0.01 --no-scipy            a hundredth of the width: a look at how it goes
 """
-SCIPY = ("SciPy + NumPy", "SciPy + NumPy, sample by sample", "SciPy + numba")
+SCIPY = ("SciPy + NumPy", "SciPy + NumPy by sample", "SciPy + numba")
 MEMORY_LIMIT_MB = 1200.0
 """What the whole process may take beside the data."""
 

@@ -17,7 +17,7 @@ from typing import Any
 REFERENCES = {
     "ratoon": ("references.ratoon_native:RatoonNetwork", "ratoon"),
     "SciPy + NumPy": ("references.scipy_set:ScipyNumpy", "scipy"),
-    "SciPy + NumPy, sample by sample": ("references.scipy_set:ScipyNumpyBySample", "scipy"),
+    "SciPy + NumPy by sample": ("references.scipy_set:ScipyNumpyBySample", "scipy"),
     "SciPy + numba": ("references.scipy_numba:ScipyNumba", "numba"),
     "numba": ("references.plain_numba:PlainNumba", "numba"),
     "torch CSR": ("references.torch_csr:TorchCsr", "torch"),

@@ -17,6 +17,8 @@ from references.base import Reference
 from references.start import samples_of, start_of
 
 MOST_STEPS = 50
+MOST_BYTES = 200_000_000
+"""Of samples; a block has no more steps than these allow."""
 BLOCK_S = 0.25
 """Steps are timed in blocks of about this long, so that clocks and calls do not matter."""
 
@@ -59,8 +61,8 @@ def measure(
     # What it took to come here is not what a step needs.
     gc.collect()
     forget_peak()
-    few = shape.widths[0] > 200_000
-    x, targets = samples_of(shape, shape.batch * (2 if few else MOST_STEPS))
+    most_steps = MOST_BYTES // (4 * shape.batch * shape.widths[0])
+    x, targets = samples_of(shape, shape.batch * max(1, min(MOST_STEPS, most_steps)))
     n_steps = steps_per_block(reference, x, targets, shape.batch)
     rows = n_steps * shape.batch
     timing = repeat(
