@@ -1,0 +1,55 @@
+"""The sparse hidden layer of a member: few inputs per neuron, drawn by their prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+N_NEURONS, FAN_IN = 4000, 10
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenLayer:
+    """Connections (features x neurons) with fixed weights, and a bias per neuron."""
+
+    weights: Any  # SciPy CSC array
+    bias: Array
+
+    @classmethod
+    def draw(
+        cls, prior: Array, z: Array, rng: np.random.Generator, *, with_bias: bool
+    ) -> HiddenLayer:
+        """Draw `FAN_IN` inputs per neuron with probability proportional to the root of the prior.
+
+        Weights are normal and scaled so that a neuron's expected response to a feature follows the
+        prior, as it would in a dense layer whose weights had the prior as their variance.  A pair
+        that is drawn twice is one connection.  With ``with_bias`` neurons bend at different
+        places, which products of features need and small samples do not support.
+        """
+        n_features = prior.size
+        chance = np.sqrt(prior)
+        chance = chance / chance.sum()
+        inputs = np.searchsorted(np.cumsum(chance), rng.random(N_NEURONS * FAN_IN))
+        inputs = np.minimum(inputs, n_features - 1)
+        scale = np.sqrt(prior[inputs] / (chance[inputs] * n_features) / FAN_IN)
+        values = rng.standard_normal(inputs.size) * scale
+        neurons = np.repeat(np.arange(N_NEURONS), FAN_IN)
+        weights = scipy.sparse.csc_array(
+            (values.astype(np.float32), (inputs, neurons)), shape=(n_features, N_NEURONS)
+        )
+        weights.sum_duplicates()
+        bias = np.zeros(N_NEURONS, dtype=np.float32)
+        if with_bias:
+            size = np.sqrt(np.mean(np.square(weights.T @ z.T)))
+            bias = (rng.standard_normal(N_NEURONS) * size).astype(np.float32)
+        return cls(weights, bias)
+
+    def respond(self, z: Array) -> Array:
+        """Return what the neurons make of samples: (samples, neurons)."""
+        return np.asarray(np.maximum((self.weights.T @ z.T).T + self.bias, 0.0))

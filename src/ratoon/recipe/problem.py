@@ -1,0 +1,74 @@
+"""What a committee is fitted to: features, targets, weights; and when one is worth fitting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+MIN_SAMPLES, MAX_SAMPLES, MIN_FEATURES, MAX_ENTRIES = 20, 3000, 100, 100_000_000
+MANY_SAMPLES = 500
+"""Above this many samples one validation split replaces repeated cross-validation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Dense features (samples, features) as float32, targets (samples, outputs), sample weights.
+
+    ``groups`` holds the class of every sample where there are classes; strata follow them.
+    ``kind`` says how raw outputs are read: "softmax", "sigmoid" or "squared".
+    """
+
+    x: Array
+    targets: Array
+    weights: Array
+    groups: NDArray[np.int64] | None
+    kind: str
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return int(self.x.shape[0])
+
+    @property
+    def has_many_samples(self) -> bool:
+        """Whether one validation split says enough."""
+        return self.n_samples > MANY_SAMPLES
+
+    def take(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem of some of the samples."""
+        return Problem(
+            self.x[rows],
+            self.targets[rows],
+            self.weights[rows],
+            None if self.groups is None else self.groups[rows],
+            self.kind,
+        )
+
+
+def suits(n_samples: int, n_features: int) -> bool:
+    """Whether data of this shape are for a committee.
+
+    Few samples and many features.  Elsewhere a network that is trained step by step has enough
+    to learn from, or the matrices of samples by samples would grow too large.
+
+    Examples
+    --------
+    >>> suits(60, 50_000), suits(1_000_000, 100), suits(60, 4)
+    (True, False, False)
+    """
+    return (
+        MIN_SAMPLES <= n_samples <= MAX_SAMPLES
+        and n_features >= MIN_FEATURES
+        and n_samples * n_features <= MAX_ENTRIES
+    )
+
+
+def dense(x: Any) -> Array:
+    """Return samples as a dense float32 array; `suits` has said that there is room for it."""
+    return np.asarray(x.toarray() if scipy.sparse.issparse(x) else x, dtype=np.float32)
