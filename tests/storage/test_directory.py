@@ -41,6 +41,18 @@ def test_the_newest_is_found_without_a_lock(checkpoints):
     assert document.config == {"number": 3}
 
 
+def test_directories_are_made_as_deep_as_needed(tmp_path):
+    with CheckpointDirectory(tmp_path / "a" / "b" / "c") as directory:
+        directory.save(1, a_checkpoint(1))
+    assert directory.latest()[0] == 1
+
+
+def test_a_file_in_place_of_the_directory_is_an_error(tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(OSError):
+        CheckpointDirectory(tmp_path / "run").acquire()
+
+
 def test_an_empty_or_missing_directory_has_none(tmp_path):
     assert CheckpointDirectory(tmp_path).latest() is None
     assert CheckpointDirectory(tmp_path / "missing").latest() is None

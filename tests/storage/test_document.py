@@ -155,6 +155,14 @@ def test_a_network_whose_arrays_do_not_fit_is_never_saved(tmp_path):
         write_document(document, tmp_path / "m")
 
 
+def test_an_impossible_network_is_never_saved(tmp_path):
+    document = a_document()
+    document.networks[0].layers[0].bias_state = []
+    for impossible in (document, Document({}, networks=[SparseMLP([])])):
+        with pytest.raises(InvalidInputError):
+            write_document(impossible, tmp_path / "m")
+
+
 def test_a_configuration_too_large_for_the_header_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match=r"rule 2, header length"):
         write_document(Document({"a": "x" * 2**20}), tmp_path / "m")

@@ -97,7 +97,7 @@ def sync_folder(folder: str) -> None:
     """Bring a directory's entries to the disk, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -134,7 +134,7 @@ def _keep_permissions(descriptor: int, target: str) -> None:
 
 
 def _final_target(path: PathLike) -> str:
-    target = os.path.realpath(path)
+    target = os.path.realpath(os.fsdecode(path))
     try:
         mode = os.lstat(target).st_mode
     except FileNotFoundError:

@@ -50,9 +50,7 @@ class CheckpointDirectory:
         LockedError
             If another process is using the directory.
         """
-        if not os.path.isdir(self.path):
-            os.makedirs(self.path, exist_ok=True)
-            sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        _make_durably(os.path.abspath(self.path))
         self._lock.acquire()
         for name in os.listdir(self.path):
             if TEMPORARY.fullmatch(name):
@@ -138,3 +136,13 @@ class CheckpointDirectory:
             )
         # All that were listed are gone: a writer at work replaced them, so look again.
         return self.latest() if self.numbers() else None
+
+
+def _make_durably(folder: str) -> None:
+    """Make a directory, and those above it, so that they are there after a power cut."""
+    if not os.path.isdir(folder):
+        above = os.path.dirname(folder)
+        _make_durably(above)
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        sync_folder(above)

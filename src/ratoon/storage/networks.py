@@ -46,6 +46,8 @@ class LayerOutline:
     def of(cls, layer: SparseLayer) -> LayerOutline:
         """Return the outline of a layer."""
         topology = layer.topology
+        if len(layer.state) != len(layer.bias_state):
+            raise InvalidInputError("a layer needs as many states of biases as of connections.")
         return cls(
             *topology.shape,
             *topology.tile,
@@ -145,6 +147,8 @@ class NetworkOutline:
     def of(cls, network: SparseMLP) -> NetworkOutline:
         """Return the outline of a network."""
         scaling = network.scaling
+        if not network.layers:
+            raise InvalidInputError("a network without layers cannot be stored.")
         return cls(
             network.dtype.name,
             float(scaling.clip),

@@ -15,4 +15,4 @@ def shown(path: PathLike) -> str:
     >>> shown("model\udce9.ratoon")
     'model\\udce9.ratoon'
     """
-    return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
+    return os.fsdecode(path).encode("utf-8", "backslashreplace").decode("utf-8")

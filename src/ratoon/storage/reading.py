@@ -65,7 +65,7 @@ def read_document(
     OSError
         If it cannot be opened or read.
     """
-    with _open(path, max_bytes) as (file, size):
+    with _OpenFile(path, max_bytes) as (file, size):
         try:
             return read_source(file, size, kind=kind)
         except Violation as violation:
@@ -80,7 +80,7 @@ def verify_file(path: PathLike) -> None:
     FormatError
         If they do not hold.
     """
-    with _open(path, MAX_FILE_BYTES) as (file, size):
+    with _OpenFile(path, MAX_FILE_BYTES) as (file, size):
         try:
             _Reader(file, size).skip_payload()
         except Violation as violation:
@@ -158,7 +158,7 @@ class _Reader:
             buffer = buffer[n_read:]
 
 
-class _open:
+class _OpenFile:
     """An open regular file and its size: rule 1.  Never waits, not even for a FIFO."""
 
     def __init__(self, path: PathLike, max_bytes: int) -> None:
