@@ -58,17 +58,12 @@ Scan<T> scan_in_use() {
     return pick<T>(baseline::scan_f32(), baseline::scan_f64());
 }
 
-// Whether a position is taken by a connection that stays.
-class Occupied {
+// Where a connection is, if it is there.
+class Finder {
   public:
-    Occupied(const Topology& topology, std::span<const Index> kept)
-        : grid_(topology.grid()),
-          starts_(topology.starts()),
-          packed_(topology.packed().data()),
-          stays_(std::size_t(topology.n_connections()), false) {
-        for (Index slot : kept) stays_[std::size_t(slot)] = true;
-    }
-    bool operator()(Index input, Index output) const {
+    explicit Finder(const Topology& topology)
+        : grid_(topology.grid()), starts_(topology.starts()), packed_(topology.packed().data()) {}
+    Index operator()(Index input, Index output) const {
         const Index in_tile = input / grid_.tile_in, out_tile = output / grid_.tile_out;
         const Index t = out_tile * grid_.tiles_in() + in_tile;
         const Tile tile = grid_.tile(in_tile, out_tile);
@@ -79,13 +74,29 @@ class Occupied {
         const Packed* last = packed_ + starts_[t + 1];
         const Packed* found = std::lower_bound(
             first, last, key, [&](Packed p, std::uint64_t k) { return tile.key(p) < k; });
-        return found != last && *found == wanted && stays_[std::size_t(found - packed_)];
+        return found != last && *found == wanted ? found - packed_ : -1;
     }
 
   private:
     const Grid& grid_;
     std::span<const Index> starts_;
     const Packed* packed_;
+};
+
+// Whether a position is taken by a connection that stays.
+class Occupied {
+  public:
+    Occupied(const Topology& topology, std::span<const Index> kept)
+        : find_(topology), stays_(std::size_t(topology.n_connections()), false) {
+        for (Index slot : kept) stays_[std::size_t(slot)] = true;
+    }
+    bool operator()(Index input, Index output) const {
+        const Index slot = find_(input, output);
+        return slot >= 0 && stays_[std::size_t(slot)];
+    }
+
+  private:
+    Finder find_;
     std::vector<bool> stays_;
 };
 
@@ -301,6 +312,17 @@ void check_positions(const Grid& grid, std::span<const Index> positions) {
             throw std::invalid_argument("a position lies outside the layer");
         }
     }
+}
+
+Buffer<Index> slots_of(const Topology& topology, std::span<const Index> positions) {
+    check_positions(topology.grid(), positions);
+    const Finder find(topology);
+    const Index n_out = topology.grid().n_out;
+    Buffer<Index> slots(Index(positions.size()));
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+        slots[Index(k)] = find(positions[k] / n_out, positions[k] % n_out);
+    }
+    return slots;
 }
 
 Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,

@@ -31,6 +31,9 @@ Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> ke
 Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,
                           std::span<const Index> positions);
 
+// The slot of the connection at each position, -1 where there is none.
+Buffer<Index> slots_of(const Topology& topology, std::span<const Index> positions);
+
 // Keep the given slots (ascending) and grow connections at the given positions (ascending, not
 // occupied by what is kept).  `origin`: old slot, or -1 for a new connection.
 struct GrownAt {
@@ -39,6 +42,13 @@ struct GrownAt {
 };
 GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
                 std::span<const Index> positions);
+
+// The same connections in another tiling; order[k] is the slot that slot k had before.
+struct LaidOut {
+    TopologyPtr topology;
+    Buffer<Index> order;
+};
+LaidOut laid_out(const Topology& topology, const Grid& grid);
 
 // Throw std::invalid_argument unless slots are ascending and exist; unless positions exist.
 void check_kept(const Topology& topology, std::span<const Index> kept);

@@ -1,4 +1,4 @@
-// Growing connections at given positions: a merge, tile by tile.
+// Growing connections at given positions: a merge, tile by tile.  And moving to another tiling.
 #include <algorithm>
 #include <vector>
 
@@ -64,6 +64,64 @@ GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
     return {std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(new_starts),
                                        std::move(packed)),
             std::move(origin)};
+}
+
+LaidOut laid_out(const Topology& topology, const Grid& grid) {
+    grid.check();
+    const Grid& old = topology.grid();
+    if (grid.n_in != old.n_in || grid.n_out != old.n_out) {
+        throw std::invalid_argument("the tiling is that of a layer of another shape");
+    }
+    const Packed* packed = topology.packed().data();
+    const Index n = topology.n_connections();
+    // Calls take(slot, tile, packed) with every connection's place in the new tiling.
+    const auto for_each = [&](auto take) {
+        for (Index t = 0; t < old.n_tiles(); ++t) {
+            const Index first_in = old.first_input(t % old.tiles_in());
+            const Index first_out = old.first_output(t / old.tiles_in());
+            for (Index slot = topology.starts()[t]; slot < topology.starts()[t + 1]; ++slot) {
+                const Index input = first_in + (packed[slot] >> 16);
+                const Index output = first_out + (packed[slot] & 0xffffu);
+                const Index in_tile = input / grid.tile_in, out_tile = output / grid.tile_out;
+                const auto local = Packed((input - grid.first_input(in_tile)) << 16 |
+                                          (output - grid.first_output(out_tile)));
+                take(slot, out_tile * grid.tiles_in() + in_tile, local);
+            }
+        }
+    };
+    std::vector<Index> starts(std::size_t(grid.n_tiles()) + 1, 0);
+    for_each([&](Index, Index t, Packed) { ++starts[t + 1]; });
+    for (Index t = 0; t < grid.n_tiles(); ++t) starts[t + 1] += starts[t];
+    struct Moved {
+        std::uint32_t key;
+        Packed packed;
+        Index slot;
+    };
+    // One tile's worth of these at a time, so that the whole needs no more than its result.
+    Buffer<Packed> moved(n);
+    Buffer<Index> order(n);
+    std::vector<Index> next(starts.begin(), starts.end() - 1);
+    for_each([&](Index slot, Index t, Packed local) {
+        moved[next[t]] = local;
+        order[next[t]++] = slot;
+    });
+    std::vector<Moved> tile_moved;
+    for (Index t = 0; t < grid.n_tiles(); ++t) {
+        const Tile tile = grid.tile(t);
+        tile_moved.clear();
+        for (Index k = starts[t]; k < starts[t + 1]; ++k) {
+            tile_moved.push_back({std::uint32_t(tile.key(moved[k])), moved[k], order[k]});
+        }
+        std::sort(tile_moved.begin(), tile_moved.end(),
+                  [](const Moved& a, const Moved& b) { return a.key < b.key; });
+        for (std::size_t k = 0; k < tile_moved.size(); ++k) {
+            moved[starts[t] + Index(k)] = tile_moved[k].packed;
+            order[starts[t] + Index(k)] = tile_moved[k].slot;
+        }
+    }
+    return {
+        std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts), std::move(moved)),
+        std::move(order)};
 }
 
 }  // namespace ratoon

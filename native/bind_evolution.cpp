@@ -43,6 +43,23 @@ void bind_evolution(nb::module_& m) {
         },
         "topology"_a, "kept"_a.noconvert(), "positions"_a.noconvert());
     m.def(
+        "slots_of",
+        [](const Topology& topology, Vector<const Index> positions) {
+            return to_numpy(slots_of(topology, as_span(positions)));
+        },
+        "topology"_a, "positions"_a.noconvert());
+    m.def(
+        "laid_out",
+        [](const Topology& topology, const Grid& grid) {
+            LaidOut moved;
+            {
+                nb::gil_scoped_release release;
+                moved = laid_out(topology, grid);
+            }
+            return nb::make_tuple(moved.topology, to_numpy(std::move(moved.order)));
+        },
+        "topology"_a, "grid"_a);
+    m.def(
         "grow_at",
         [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {
             GrownAt grown;

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.kernels import available_isas, use_isa
-from ratoon.kernels.absent import empty_among, grow_at, largest_absent
+from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent, slots_of
 from ratoon.topology import GROWN, Rewiring, Topology
 from tests.evolution.cases import positions_of
 
@@ -129,3 +129,26 @@ def test_places_that_cannot_be_grown_at_are_refused(places):
         grow_at(topology, np.arange(2), np.array(places))
     with pytest.raises(ValueError):
         grow_at(topology, np.arange(2), np.array([1]))
+
+
+@given(searches())
+def test_slots_are_found_by_position(search):
+    topology, *_ = search
+    everywhere = np.arange(topology.n_positions)
+    expected = np.full(topology.n_positions, -1)
+    expected[topology.positions] = np.arange(topology.n_connections)
+    assert_array_equal(slots_of(topology, everywhere), expected)
+
+
+@pytest.mark.parametrize(("before", "after"), [(500, 40_000), (40_000, 500)])
+def test_another_tiling_holds_the_same_connections(before, after):
+    shape = (900, 20_000)
+    many = Topology.random(shape, 40_000, seed=0)
+    few = grow_at(many, np.arange(0, 40_000, 80), np.arange(0)).topology
+    topology = few if after == 500 else grow_at(
+        Topology.random(shape, 1, seed=0), np.arange(0), np.sort(many.positions)
+    ).topology  # fmt: skip
+    fitting, order = laid_out(topology)
+    assert fitting.tile != topology.tile, "or nothing was tested"
+    assert fitting == Topology.from_positions(shape, topology.positions)
+    assert_array_equal(fitting.positions, topology.positions[order])

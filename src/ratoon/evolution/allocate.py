@@ -65,7 +65,23 @@ def draw_shares(total: int, room: Sequence[int], rng: np.random.Generator) -> In
     drawn = np.empty(0, dtype=np.int64)
     while drawn.size < n_drawn:
         more = rng.integers(n_places, size=n_drawn - drawn.size)
-        drawn = np.unique(np.concatenate((drawn, more)))
+        drawn = distinct(np.concatenate((drawn, more)))
     layer = np.searchsorted(ends, drawn, side="right")
     counts = np.bincount(layer, minlength=ends.size).astype(np.int64)
     return limits - counts if left_out else counts
+
+
+def distinct(positions: IntArray) -> IntArray:
+    """Return positions ascending and each once; the given array is sorted in place.
+
+    Several times faster than `numpy.unique`, which hashes.
+
+    Examples
+    --------
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    positions.sort()
+    is_first = np.ones(positions.size, dtype=bool)
+    np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
+    return positions[is_first]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon.evolution.base import LayerState, Signals
-from ratoon.kernels.absent import grow_at, largest_absent
-from ratoon.topology import GROWN, IntArray, Rewiring, Topology, suited_grid
+from ratoon.kernels.absent import grow_at, laid_out, largest_absent
+from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
 
 Array = NDArray[Any]
 
@@ -50,6 +50,7 @@ def grow_largest_gradients(
 
     Examples
     --------
+    >>> from ratoon.topology import Topology
     >>> layer = LayerState(
     ...     Topology.from_pairs((2, 2), [0], [0]),
     ...     weights=np.array([0.7]),
@@ -113,7 +114,7 @@ def laid_out_anew(rewiring: Rewiring) -> Rewiring:
     suited = suited_grid(old.shape, old.n_connections)
     if suited.grouped == old.grouped and 0.5 <= suited.tile_out / old.tile[1] <= 2.0:
         return rewiring
-    topology, order = Topology.from_pairs_with_order(old.shape, *old.pairs())
+    topology, order = laid_out(old)
     weights = rewiring.grown_weights
     if weights is not None:
         by_slot = np.zeros(old.n_connections, dtype=weights.dtype)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ratoon.evolution.base import LayerState
 from ratoon.evolution.grow import gradients_at, signals_of
-from ratoon.kernels.absent import grow_at, largest_absent
+from ratoon.kernels.absent import grow_at, largest_absent, slots_of
 from ratoon.topology import IntArray, Rewiring, Topology
 
 Array = NDArray[Any]
@@ -67,6 +67,8 @@ class Growth:
 
     def joined(self, other: Growth) -> Growth:
         """Return both together."""
+        if self.positions.size == 0:
+            return other
         return Growth.of(
             np.concatenate((self.positions, other.positions)),
             np.concatenate((self.weights, other.weights)),
@@ -81,9 +83,9 @@ class Growth:
     def rewiring(self, topology: Topology, kept: IntArray) -> Rewiring:
         """Return the rewiring that keeps these slots and grows these connections."""
         plain = grow_at(topology, kept, self.positions)
-        grown = plain.topology.positions[plain.is_grown]
-        weights = self.weights[np.searchsorted(self.positions, grown)]
-        return Rewiring(plain.topology, plain.origin, weights)
+        by_slot = np.zeros(plain.topology.n_connections, dtype=self.weights.dtype)
+        by_slot[slots_of(plain.topology, self.positions)] = self.weights
+        return Rewiring(plain.topology, plain.origin, by_slot[plain.is_grown])
 
 
 def bridges(

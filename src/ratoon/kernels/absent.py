@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import _native
-from ratoon.topology import IntArray, Rewiring, Topology
+from ratoon.topology import IntArray, Rewiring, Topology, suited_grid
 
 
 def largest_absent(
@@ -88,3 +88,30 @@ def grow_at(topology: Topology, kept: IntArray, positions: IntArray) -> Rewiring
         np.ascontiguousarray(positions, dtype=np.int64),
     )
     return Rewiring(Topology(native), origin)
+
+
+def slots_of(topology: Topology, positions: IntArray) -> IntArray:
+    """Return the slot of the connection at each position, -1 where there is none.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((2, 2), [0, 1], [0, 1])
+    >>> slots_of(topology, np.array([3, 1, 0])).tolist()
+    [1, -1, 0]
+    """
+    return _native.slots_of(topology.native, np.ascontiguousarray(positions, dtype=np.int64))
+
+
+def laid_out(topology: Topology) -> tuple[Topology, IntArray]:
+    """Cut a layer into the tiles that suit its number of connections now.
+
+    Returns
+    -------
+    topology : Topology
+        The same connections.
+    order : ndarray of int64
+        ``order[slot]`` is the slot a connection had before.
+    """
+    grid = suited_grid(topology.shape, topology.n_connections)
+    native, order = _native.laid_out(topology.native, grid)
+    return Topology(native), order
