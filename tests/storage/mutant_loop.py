@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from ratoon.storage.rules import Violation
 from tests.storage.cases import IS_SANITIZED, a_document, from_bytes, to_bytes
 from tests.storage.mutate import mutant
-from tests.storage.test_mutants import use
+from tests.storage.test_mutants import an_estimator_document, use, use_estimator
 
 BATCH = 500
 SLOWEST = 1.0
@@ -31,6 +31,7 @@ DOCUMENTS = [
     lambda: a_document(n_states=2),
     lambda: a_document(widths=(40, 700), dtype=np.float64, n_states=0),
     lambda: a_document("checkpoint", widths=(600, 30, 2)),
+    an_estimator_document,
 ]
 
 
@@ -52,6 +53,8 @@ def try_batch(seed, out):
         else:
             use(document)
             outcome = b"a"
+            if "estimator" in document.config:
+                outcome = b"a" if use_estimator(document) else b"r"
         if time.perf_counter() - started > SLOWEST:
             outcome = b"s"
         os.write(out, outcome)

@@ -1,8 +1,13 @@
+import warnings
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
-from ratoon.errors import FormatError
-from ratoon.storage import read_document
+from ratoon import SparseMLPClassifier
+from ratoon.errors import FormatError, RatoonError
+from ratoon.estimators.state import UnsavedParameterWarning, from_state, to_state
+from ratoon.storage import Document, read_document
 from ratoon.storage.rules import Violation
 from tests.storage.cases import a_document, from_bytes, to_bytes
 from tests.storage.mutate import mutant
@@ -20,6 +25,43 @@ def use(document):
         for layer in network.layers:
             inputs, outputs = layer.topology.degrees()
             assert inputs.sum() == outputs.sum() == layer.n_connections
+
+
+def use_estimator(document):
+    """Make the estimator and predict; false if the document does not make one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsavedParameterWarning)
+        try:
+            model = from_state(document.config, document.arrays, document.networks)
+        except FormatError:
+            return False
+        # A parameter or a weight may be impossible to use, and then has to be told so.
+        with suppress(RatoonError):
+            if model.n_features_in_ <= 100_000:
+                model.predict(np.ones((3, model.n_features_in_)))
+    return True
+
+
+def an_estimator_document():
+    x = np.random.default_rng(0).normal(size=(30, 8))
+    y = np.array(["ill", "well", "young"])[np.argmax(x[:, :3], axis=1)]
+    how = {"epsilon": 3, "max_iter": 3, "random_state": 0, "evolution": "dsr"}
+    model = SparseMLPClassifier((6,), early_stopping=True, n_iter_no_change=5, **how)
+    return Document(*to_state(model.fit(x, y)))
+
+
+def test_mutants_of_an_estimator_are_refused_or_harmless():
+    rng = np.random.default_rng(0)
+    raw = to_bytes(an_estimator_document())
+    assert use_estimator(from_bytes(raw))
+    n_used = 0
+    for _ in range(400):
+        try:
+            found = from_bytes(mutant(rng, raw))
+        except Violation:
+            continue
+        n_used += use_estimator(found)
+    assert n_used > 20
 
 
 @pytest.mark.parametrize(
