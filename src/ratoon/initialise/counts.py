@@ -1,0 +1,118 @@
+"""How many connections a layer starts with, and how a network's are spread over its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ratoon.errors import InvalidParameterError
+
+SPREADS = ("erdos_renyi", "uniform")
+
+
+def density_of(shape: tuple[int, int], epsilon: float) -> float:
+    """Return SET's density for a layer: ``epsilon * (n_in + n_out)`` connections, at most all.
+
+    Examples
+    --------
+    >>> density_of((1000, 1000), epsilon=10)
+    0.02
+    >>> density_of((9000, 3), epsilon=10)
+    1.0
+    """
+    n_in, n_out = shape
+    return min(1.0, epsilon * (n_in + n_out) / (n_in * n_out))
+
+
+def connections_wanted(
+    shape: tuple[int, int], *, epsilon: float | None = None, density: float | None = None
+) -> int:
+    """Return the number of connections that exactly one of epsilon and density asks for.
+
+    Examples
+    --------
+    >>> connections_wanted((54_675, 27_500), epsilon=10)
+    821750
+    >>> connections_wanted((100, 50), density=0.1)
+    500
+    """
+    n_in, n_out = shape
+    if (epsilon is None) == (density is None):
+        raise InvalidParameterError(
+            f"give either `epsilon` or `density`, got epsilon={epsilon!r}, density={density!r}."
+        )
+    if density is not None:
+        if not 0.0 < density <= 1.0:
+            raise InvalidParameterError(f"`density` must be in (0, 1], got {density!r}.")
+        wanted = round(density * n_in * n_out)
+        if wanted == 0:
+            raise InvalidParameterError(
+                f"`density={density!r}` leaves a {n_in} -> {n_out} layer with no connections.\n"
+                f"  It has {n_in * n_out} positions, so the density must be at least"
+                f" {1 / (n_in * n_out):.3g}."
+            )
+        return wanted
+    assert epsilon is not None
+    if not epsilon > 0.0 or not np.isfinite(epsilon):
+        raise InvalidParameterError(f"`epsilon` must be a positive number, got {epsilon!r}.")
+    wanted = round(density_of(shape, epsilon) * n_in * n_out)
+    if wanted == 0:
+        raise InvalidParameterError(
+            f"`epsilon={epsilon!r}` leaves a {n_in} -> {n_out} layer with no connections.\n"
+            f"  A layer gets about epsilon * (n_in + n_out) of them; the authors of SET use 10 or"
+            f" 20.\n"
+            f"  Set `density` instead if you think in fractions (here density=0.05 keeps"
+            f" {round(0.05 * n_in * n_out)} connections).\n"
+            f"  If you meant Adam's numerical constant, that one is called `adam_eps` here."
+        )
+    return wanted
+
+
+def spread_over_layers(
+    widths: Sequence[int], density: float, *, spread: str = "erdos_renyi"
+) -> list[int]:
+    """Return connections per layer of a network that has this density over all.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Neurons per layer, inputs and outputs included.
+    density : float
+        Connections of the network divided by its positions.
+    spread : {"erdos_renyi", "uniform"}
+        ``"erdos_renyi"`` gives a layer a density in proportion to
+        ``(n_in + n_out) / (n_in * n_out)``, so that narrow layers are denser; what would exceed a
+        full layer goes to the others in the same proportion.  This is SET's rule, and what the
+        kernels' version of it (ERK, Evci et al. 2020) comes to for layers without kernels.
+        ``"uniform"`` gives every layer the same density.
+
+    Examples
+    --------
+    >>> spread_over_layers((1000, 1000, 10), 0.02)
+    [13422, 6778]
+    >>> spread_over_layers((1000, 1000, 10), 0.02, spread="uniform")
+    [20000, 200]
+    >>> spread_over_layers((1000, 1000, 10), 0.1)  # the last layer is full
+    [91000, 10000]
+    """
+    if spread not in SPREADS:
+        raise InvalidParameterError(f"`spread` must be one of {SPREADS}, got {spread!r}.")
+    if not 0.0 < density <= 1.0:
+        raise InvalidParameterError(f"`density` must be in (0, 1], got {density!r}.")
+    shapes = list(pairwise(widths))
+    positions = np.array([n_in * n_out for n_in, n_out in shapes], dtype=np.float64)
+    if spread == "uniform":
+        return [max(1, round(density * area)) for area in positions]
+    claims = np.array([n_in + n_out for n_in, n_out in shapes], dtype=np.float64)
+    wanted = density * positions.sum()
+    full = np.zeros(len(shapes), dtype=bool)
+    while True:
+        free = wanted - positions[full].sum()
+        shares = np.where(full, 0.0, claims)
+        counts = np.where(full, positions, free * shares / max(shares.sum(), 1.0))
+        overfull = ~full & (counts >= positions)
+        if not overfull.any():
+            return [max(1, round(count)) for count in counts]
+        full |= overfull

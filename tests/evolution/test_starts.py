@@ -1,0 +1,205 @@
+"""How networks start: patterns, counts over layers, reserves, and what is reported."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.evolution.neurons import idle_neurons
+from ratoon.initialise import (
+    STARTS,
+    compare_start,
+    fan_in,
+    from_matrix,
+    guided,
+    scale_free,
+    seed_topologies,
+    small_world,
+    spread_over_layers,
+    start_table,
+    start_topology,
+)
+from ratoon.initialise.patterns import draw_in_rows
+from ratoon.network import SparseMLP
+
+SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40))
+
+
+def strengths(n):
+    return np.arange(n, dtype=float)
+
+
+PATTERNS = {
+    "fan_in": fan_in,
+    "small_world": small_world,
+    "scale_free": scale_free,
+    "guided": lambda shape, n, **named: guided(shape, n, strengths(shape[0]), **named),
+}
+
+
+@pytest.fixture(params=PATTERNS)
+def pattern(request):
+    return PATTERNS[request.param]
+
+
+@given(SHAPES, st.floats(0, 1), st.integers(0, 2**32))
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_pattern_has_exactly_as_many_connections_as_asked_for(name, shape, density, seed):
+    n_connections = round(density * shape[0] * shape[1])
+    topology = PATTERNS[name](shape, n_connections, seed=seed)
+    assert topology.shape == shape
+    assert topology.n_connections == n_connections
+    assert np.unique(topology.positions).size == n_connections
+
+
+def test_the_seed_decides(pattern):
+    one, same, other = (pattern((60, 50), 300, seed=seed) for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+
+
+def test_threads_change_nothing(pattern):
+    assert pattern((60, 50), 300, seed=0) == pattern((60, 50), 300, seed=0, n_threads=3)
+
+
+def test_more_connections_than_positions_are_refused(pattern):
+    with pytest.raises(InvalidInputError, match="positions"):
+        pattern((3, 4), 13, seed=0)
+
+
+def test_very_wide_layers_take_no_more_than_their_connections(pattern):
+    assert pattern((300_000, 300_000), 20_000, seed=0).n_connections == 20_000
+
+
+def test_a_fixed_fan_in_differs_by_one_at_most():
+    degrees = fan_in((200, 30), 1000, seed=0).degrees()[1]
+    assert set(degrees.tolist()) == {33, 34}
+
+
+def test_without_shortcuts_a_small_world_is_a_band():
+    dense = small_world((12, 6), 18, seed=0, shortcuts=0.0).to_csr().toarray()
+    for output in range(6):
+        inputs = np.flatnonzero(dense[:, output])
+        assert_array_equal(np.sort((np.arange(3) - 1 + 2 * output) % 12), inputs)
+
+
+def test_shortcuts_leave_the_rest_of_a_small_world_in_place():
+    lattice = small_world((400, 400), 4000, seed=0, shortcuts=0.0)
+    moved = small_world((400, 400), 4000, seed=0, shortcuts=0.2)
+    common = np.intersect1d(lattice.positions, moved.positions).size
+    # 3200 stay on average, deviation sqrt(4000 * 0.2 * 0.8) = 25; some moved ones come back.
+    assert 3200 - 5 * 25 < common < 3200 + 5 * 25 + 40
+
+
+@pytest.mark.parametrize("exponent", [2.2, 3.0])
+def test_degrees_of_a_scale_free_start_follow_the_power_law(exponent):
+    degrees = scale_free((3000, 3000), 30_000, seed=0, exponent=exponent).degrees()[0]
+    # A power law of this exponent makes the fraction of neurons above k fall as k^(1 - exponent).
+    # Beyond a few times the mean that is a line in double logarithms.
+    ranks = np.arange(20, 200)
+    slope = np.polyfit(np.log(ranks), np.log(np.sort(degrees)[::-1][ranks]), 1)[0]
+    assert slope == pytest.approx(-1 / (exponent - 1), abs=0.12)
+
+
+def test_a_guided_start_connects_inputs_in_proportion_to_their_strength():
+    strength = np.array([0.0, 1.0, 2.0, 7.0])
+    degrees = guided((4, 10_000), 5000, strength, seed=0).degrees()[0]
+    expected = 500 * strength
+    # Multinomial: deviations are at most sqrt(5000 * 0.7 * 0.3) = 32.
+    assert np.abs(degrees - expected).max() < 5 * 32
+    assert degrees[0] == 0
+
+
+def test_a_strong_input_that_is_full_passes_the_rest_on():
+    degrees = guided((3, 10), 20, [1e9, 1.0, 0.0], seed=0).degrees()[0]
+    assert_array_equal(degrees, [10, 10, 0])
+    assert_array_equal(guided((3, 10), 25, [1e9, 1.0, 0.0], seed=0).degrees()[0], [10, 10, 5])
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0], [1.0, 2.0, -1.0], [1.0, 2.0, np.nan]])
+def test_a_strength_that_is_none_is_refused(wrong):
+    with pytest.raises(InvalidInputError, match="strength"):
+        guided((3, 4), 5, wrong, seed=0)
+
+
+def test_rows_are_drawn_uniformly_also_when_crowded():
+    rng = np.random.default_rng(0)
+    counts = np.array([2, 5])
+    hits = np.zeros((2, 6))
+    for _ in range(3000):
+        rows, columns = draw_in_rows(counts, 6, rng)
+        np.add.at(hits, (rows, columns), 1)
+    # Each column of the first row comes with 1/3 (deviation 26), of the second with 5/6 (20).
+    assert np.abs(hits[0] - 1000).max() < 5 * 26
+    assert np.abs(hits[1] - 2500).max() < 5 * 21
+
+
+def test_any_matrix_can_be_a_start():
+    matrix = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 3.0]])
+    topology, weights = from_matrix(matrix)
+    assert_array_equal(topology.to_csr(weights).toarray(), matrix)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_networks_start_with_any_pattern_by_name(start):
+    network = SparseMLP.start((60, 40, 10), density=0.2, start=start, seed=0)
+    if start != "paper":
+        assert [layer.n_connections for layer in network.layers] == [480, 80]
+    assert start_topology((9, 9), density=0.3, start=start, seed=3).shape == (9, 9)
+
+
+# -------------------------------------------------------------------------- counts over layers
+
+
+@given(st.lists(st.integers(1, 400), min_size=2, max_size=5), st.floats(0.001, 1.0))
+def test_layers_together_have_the_density_asked_for(widths, density):
+    counts = spread_over_layers(widths, density)
+    positions = [a * b for a, b in pairwise(widths)]
+    # Every layer is rounded, and none is left empty.
+    assert abs(sum(counts) - density * sum(positions)) <= 1 + 1.5 * len(counts)
+    assert all(1 <= count <= size for count, size in zip(counts, positions, strict=True))
+
+
+def test_erdos_renyi_densities_are_those_of_one_epsilon():
+    widths = (500, 300, 200, 100)
+    counts = spread_over_layers(widths, 0.05)
+    epsilons = [count / sum(pair) for count, pair in zip(counts, pairwise(widths), strict=True)]
+    assert epsilons == pytest.approx([epsilons[0]] * 3, rel=1e-2)
+
+
+@pytest.mark.parametrize("wrong", [{"density": 0.0}, {"density": 0.5, "spread": "evenly"}])
+def test_a_spread_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidParameterError):
+        spread_over_layers((10, 10), **wrong)
+
+
+# -------------------------------------------------------------------------- reserves, reports
+
+
+def test_a_seed_network_leaves_the_rest_of_its_neurons_idle():
+    topologies = seed_topologies((30, 50, 40, 5), (10, 8), density=0.5, seed=0)
+    assert [topology.shape for topology in topologies] == [(30, 50), (50, 40), (40, 5)]
+    assert_array_equal(idle_neurons(*topologies[:2])[-40:], np.arange(10, 50))
+    assert idle_neurons(*topologies[1:]).size >= 32
+    network = SparseMLP.start((30, 50, 40, 5), topologies=topologies, seed=0)
+    assert network.n_connections == 150 + 40 + 20
+
+
+@pytest.mark.parametrize("in_use", [(10,), (0, 8), (51, 8)])
+def test_a_seed_network_that_does_not_fit_is_refused(in_use):
+    with pytest.raises(InvalidParameterError, match="in_use"):
+        seed_topologies((30, 50, 40, 5), in_use, density=0.5, seed=0)
+
+
+def test_requested_and_achieved_density_are_told_apart():
+    topologies = [
+        start_topology((16_000, 2), epsilon=10, seed=0, start=s) for s in ("exact", "paper")
+    ]
+    exact, paper = compare_start(topologies, epsilon=10)
+    assert exact.requested_density == paper.requested_density == exact.achieved_density == 1.0
+    assert 0.99 < paper.achieved_density < 0.996
+    assert "0.99" in start_table([exact, paper])
