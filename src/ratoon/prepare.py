@@ -120,7 +120,7 @@ def _sums(columns: Array, values: Array, n_columns: int) -> NDArray[np.float64]:
 def _unit(low: Array, high: Array) -> Array:
     """Return a power of two as large as the values: squares in it neither over- nor underflow."""
     size = np.maximum(np.abs(low), np.abs(high))
-    return np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
+    return np.asarray(np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000)))
 
 
 def _judged(

@@ -195,6 +195,48 @@ def test_divergence_is_said_and_leaves_no_network_of_nan(rng):
         model.predict(X)
 
 
+class DivergeAfter(InterruptAfter):
+    def on_epoch_end(self, training, record):
+        if record.epoch + 1 == self.n_epochs:
+            training.network.layers[0].weights[:] = np.nan
+            raise DivergenceError("on purpose")
+
+
+def test_divergence_after_a_best_epoch_leaves_that_one(two_classes):
+    X, y = two_classes
+    model = small(callbacks=DivergeAfter(3), early_stopping=True)
+    with pytest.raises(DivergenceError):
+        model.fit(X, y, eval_set=(X, y))
+    assert model.network_.is_finite()
+    assert model.score(X, y) == max(model.validation_scores_)
+
+
+def test_weights_that_overflow_at_the_very_last_step_are_found(two_classes):
+    class Spoil(Callback):
+        def on_fit_end(self, training):
+            training.network.layers[0].weights[0] = np.inf
+
+    with pytest.raises(DivergenceError, match="after the last step"):
+        small(callbacks=Spoil()).fit(*two_classes)
+
+
+def test_a_fit_that_fails_leaves_nothing_half_fitted(two_classes):
+    X, y = two_classes
+    model = small().fit(X, y)
+    with pytest.raises(InvalidParameterError):
+        model.set_params(epsilon=1e-8).fit(X, y + 5)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_more_positions_than_32_bits_can_count_are_no_matter(rng):
+    X = rng.normal(size=(4, 200_000)).astype(np.float32)
+    model = SparseMLPClassifier((200_000,), epsilon=0.1, max_iter=2, random_state=0)
+    model.fit(X, [0, 1, 0, 1])
+    assert model.network_.layers[0].topology.n_positions == 40_000_000_000
+    assert model.network_.layers[0].n_connections == 40_000
+
+
 # ------------------------------------------------------------------------- validation, stopping
 
 

@@ -20,7 +20,6 @@ def test_a_fit_starts_from_given_connections(two_classes):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([np.eye(4, 3)], "a SciPy matrix .inputs x outputs. or None, got ndarray"),
         ([scipy.sparse.eye_array(4, 4)], "is 4 -> 4, but layer 0 of this network is 4 -> 3"),
         ([None, None, None], "names 3 layers, the network has 2"),
     ],

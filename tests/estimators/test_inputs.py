@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from ratoon import SparseMLPClassifier
+from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.inputs import canonical_csr, checked_samples, checked_weights
 from ratoon.kernels import as_samples
@@ -98,8 +98,13 @@ def test_anndata_gives_its_matrix_and_the_names_of_its_variables(two_classes):
         pass
 
     AnnData.__module__ = "anndata._core.anndata"
-    fitted = model().fit(AnnData(X=scipy.sparse.csr_matrix(X), var_names=pd.Index(NAMES)), y)
+    cells = AnnData(X=scipy.sparse.csr_matrix(X), var_names=pd.Index(NAMES))
+    fitted = model().fit(cells, y)
+    assert fitted.predict(cells).shape == (90,)
     assert fitted.feature_names_in_.tolist() == NAMES
+    cells.var_names = pd.Index(NAMES[::-1])
+    with pytest.raises(InvalidInputError, match="not those of training"):
+        fitted.predict(cells)
     assert fitted.network_.scaling.shift is None
     assert "anndata" not in sys.modules
 
@@ -235,6 +240,22 @@ def test_samples_of_constants_alone_are_learnt_from_their_classes(two_classes):
     fitted = model().set_params(max_iter=100, learning_rate_init=0.1).fit(np.ones_like(X), y)
     # Only the biases can learn, and what they learn is the share of each class.
     np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], 1 / 9, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.Series,
+        pl.Series,
+        lambda y: pd.Series(y).astype("category"),
+        lambda y: pa.array(y.tolist()),
+    ],
+)
+def test_targets_may_come_from_tables_too(two_classes, make):
+    X, y = two_classes
+    names = np.where(y == 1, "up", "down")
+    assert model().fit(X, make(names)).classes_.tolist() == ["down", "up"]
+    assert SparseMLPRegressor((5,), max_iter=2).fit(X, make(X[:, 0])).predict(X).shape == (90,)
 
 
 # ------------------------------------------------------------------------------------- weights

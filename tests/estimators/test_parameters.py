@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.parameters import CHECKS, check_parameters
 from ratoon.evolution import SET
+from ratoon.training import Callback
 
 
 def check(**parameters):
@@ -18,7 +20,7 @@ def test_defaults_and_presets_pass(kind):
 
 
 def test_every_parameter_has_a_check_or_is_checked_elsewhere():
-    elsewhere = {"loss", "topology", "class_weight", "n_jobs", "random_state"}
+    elsewhere = {"loss", "class_weight", "n_jobs", "random_state"}
     assert set(SparseMLPClassifier().get_params()) == set(CHECKS) | elsewhere
 
 
@@ -81,6 +83,9 @@ def test_what_is_meant_well_passes(parameters):
         ({"preset": "auto"}, "None, 'paper', 'fast', 'large'"),
         ({"dtype": "float16"}, "'float32', 'float64'"),
         ({"callbacks": [print]}, "given to `set_callbacks`"),
+        ({"callbacks": Callback}, "objects of `ratoon.training.Callback`"),
+        ({"topology": [np.eye(3)]}, "or None per layer, got 'ndarray'"),
+        ({"topology": scipy.sparse.eye_array(3)}, "For the first layer alone write"),
         ({"verbose": -1}, "`verbose` must be"),
     ],
 )

@@ -151,6 +151,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
         classes: Any = None,
     ) -> Self:
         given = self._checked_parameters()
+        if fresh:
+            self._forget()
         labelled = self._labelled(X, y, sample_weight, reset=fresh)
         if fresh:
             self._learn_targets(labelled, classes)
@@ -170,11 +172,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
         else:
             progress = self._progress
             self._refuse_sparse_if_centred(labelled.x, progress)
-            if not one_epoch or progress.epochs_done >= settings.max_iter:
-                progress.begin_cycle(settings.optimizer.n_states)
+        validation = self._validation(labelled, held, eval_set, settings, progress)
+        if not fresh and (not one_epoch or progress.epochs_done >= settings.max_iter):
+            progress.begin_cycle(settings.optimizer.n_states)
         if self.early_stopping and progress.stopping is None:
             progress.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
-        validation = self._validation(labelled, held, eval_set, settings, progress)
         relay = None
         if HAS_PROTOCOL and not one_epoch:
             relay = Relay(self, X, y, sample_weight, settings.max_iter)
@@ -260,8 +262,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
                 )
         except DivergenceError:
             # Never keep a network that is not made of numbers.
-            self.__dict__.pop("_progress", None)
-            self.__dict__.pop("network_", None)
+            self._forget()
             if progress.best is not progress.latest:
                 progress.latest = progress.best.copy()
                 self._remember(progress, training)
@@ -271,6 +272,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
             self._remember(progress, training)
             raise
         self._remember(progress, training)
+
+    def _forget(self) -> None:
+        """Be as if never fitted: a network and classes of different fits must not meet."""
+        self.__dict__.pop("_progress", None)
+        self.__dict__.pop("network_", None)
 
     def _remember(self, progress: Progress, training: Training) -> None:
         """Take over what a training has come to."""

@@ -140,11 +140,6 @@ def checked_topologies(given: Sequence[Any], widths: Sequence[int]) -> list[Topo
     for index, layer in enumerate(given):
         if scipy.sparse.issparse(layer):
             layer = Topology.from_scipy(layer)[0]
-        if layer is not None and not isinstance(layer, Topology):
-            raise InvalidParameterError(
-                f"`topology[{index}]` must be a Topology, a SciPy matrix (inputs x outputs) or"
-                f" None, got {type(layer).__name__}."
-            )
         if layer is not None and layer.shape != shapes[index]:
             raise InvalidParameterError(
                 f"`topology[{index}]` is {layer.shape[0]} -> {layer.shape[1]}, but layer {index} of"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -38,12 +39,11 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
         If they cannot be used; the message says why.
     """
     refuse_misleading(X, "X")
-    names = None
     if _is_anndata(X):
-        X, names = X.X, np.asarray(X.var_names, dtype=object)
+        return _of_anndata(estimator, X, reset=reset)
     if scipy.sparse.issparse(X):
         X = canonical_csr(X)
-    checked = validate_data(
+    return validate_data(
         estimator,
         X,
         reset=reset,
@@ -51,7 +51,25 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
         dtype=_float_types(X),
         accept_large_sparse=True,
     )
-    if names is not None and reset:
+
+
+def _is_anndata(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")
+
+
+def _of_anndata(estimator: Any, X: Any, *, reset: bool) -> Any:
+    names = np.asarray(X.var_names, dtype=object)
+    known = None if reset else getattr(estimator, "feature_names_in_", None)
+    if known is not None and not np.array_equal(names, known):
+        raise InvalidInputError(
+            "the variables of this AnnData are not those of training, in name or in order.\n"
+            "  Bring them in order with adata[:, model.feature_names_in_]."
+        )
+    with warnings.catch_warnings():
+        # The matrix alone has no names; they have just been compared.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        checked = checked_samples(estimator, X.X, reset=reset)
+    if reset:
         estimator.feature_names_in_ = names
     return checked
 
@@ -171,7 +189,3 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
     if not weights.any():
         raise InvalidInputError("Sample weights must contain at least one non-zero number.")
     return weights
-
-
-def _is_anndata(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")

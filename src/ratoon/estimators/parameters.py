@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
@@ -15,6 +16,7 @@ from ratoon.evolution import STRATEGIES
 from ratoon.initialise import INITS, STARTS
 from ratoon.kernels import ACTIVATIONS
 from ratoon.optimizers import SCHEDULES
+from ratoon.topology import Topology
 from ratoon.training import Callback
 
 SOLVERS = ("sgd", "adam")
@@ -143,10 +145,20 @@ def _evolution(owner: str, name: str, value: Any) -> None:
 
 
 def _callbacks(owner: str, name: str, value: Any) -> None:
-    for callback in [value] if isinstance(value, Callback) else value:
+    for callback in value if isinstance(value, list | tuple) else [value]:
         if not isinstance(callback, Callback):
             hint = "\n  Callbacks of scikit-learn are given to `set_callbacks`."
-            _fail(owner, name, "callbacks of ratoon.training", callback, hint)
+            _fail(owner, name, "objects of `ratoon.training.Callback`", callback, hint)
+
+
+def _topology(owner: str, name: str, value: Any) -> None:
+    for layer in value if isinstance(value, list | tuple) else [value]:
+        if not (layer is None or isinstance(layer, Topology) or scipy.sparse.issparse(layer)):
+            allowed = "a list with a Topology, a SciPy matrix (inputs x outputs) or None per layer"
+            _fail(owner, name, allowed, type(layer).__name__)
+    if not isinstance(value, list | tuple):
+        hint = "\n  For the first layer alone write [topology]."
+        _fail(owner, name, "a list with one entry per layer", value, hint)
 
 
 CHECKS: dict[str, Check] = {
@@ -175,6 +187,7 @@ CHECKS: dict[str, Check] = {
     "init": one_of(INITS),
     "output_init": one_of(INITS),
     "start": one_of(STARTS),
+    "topology": _topology,
     "scale": one_of((*SCALES, None)),
     "clip": not_negative,
     "label_smoothing": between(0, 1, open_high=True),

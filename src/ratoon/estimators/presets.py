@@ -84,7 +84,8 @@ def _default(shape: Shape, zeta: float) -> dict[str, Any]:
     smooth = steps_per_epoch == 1 and not shape.is_classifier
     return {
         "hidden_layer_sizes": (min(2000, max(100, shape.n_features // 4)),),
-        "epsilon": 10.0,
+        # Ten connections per feature, until that would be more than a million.
+        "epsilon": min(10.0, max(1.0, 1e6 / shape.n_features)),
         "evolution": SET(zeta, grown="zero", every=2, until=0.7, anneal="cosine"),
         "solver": "sgd" if smooth else "adam",
         "learning_rate_init": 0.02 if smooth else 5e-3 if steps_per_epoch == 1 else 2e-3,
