@@ -114,6 +114,15 @@ class SparseConnections(torch.nn.Module):
 
     def apply_to_samples(self, x: torch.Tensor, n_out: int) -> torch.Tensor:
         """Return ``W x + b`` for samples x inputs, as a transposed view of rows of outputs."""
+        x = self.of_my_type(x)
+        rows = x.t() if lies_in_rows(x) else to_rows(x)
+        out = linear(
+            rows, self.values, self.bias, self.grid, self.starts, self.packed, self._token, n_out
+        )
+        return (out if out.shape[1] == x.shape[0] else out[:, : x.shape[0]]).t()
+
+    def of_my_type(self, x: torch.Tensor) -> torch.Tensor:
+        """Return an input of the number type of the weights, or raise; autocast may convert it."""
         if x.dtype != self.values.dtype and torch.is_autocast_enabled("cpu"):
             x = x.to(self.values.dtype)
         if x.dtype != self.values.dtype:
@@ -121,11 +130,7 @@ class SparseConnections(torch.nn.Module):
                 f"the layer's weights are {self.values.dtype}, its input is {x.dtype}."
                 " Convert one of the two with `.to(dtype)`."
             )
-        rows = x.t() if lies_in_rows(x) else to_rows(x)
-        out = linear(
-            rows, self.values, self.bias, self.grid, self.starts, self.packed, self._token, n_out
-        )
-        return (out if out.shape[1] == x.shape[0] else out[:, : x.shape[0]]).t()
+        return x
 
     # -------------------------------------------------------------------- loading and copying
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import unfold
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.layers import make_layer
 from ratoon.torch.connections import SparseConnections
+from ratoon.torch.conv_ops import conv2d
 from ratoon.torch.convert import check_device, largest_entries, numpy_dtype
 
 Pair = tuple[int, int]
@@ -103,24 +103,17 @@ class SparseConv2d(SparseConnections):
                 f"the layer takes images of {self.in_channels} channels, got an input of shape"
                 f" {tuple(x.shape)}."
             )
-        batch, (height, width) = x.shape[0], self.image_size(x.shape[2], x.shape[3])
-        windows = unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
-        n_windows = batch * height * width
-        rows = windows.transpose(0, 1).reshape(windows.shape[1], n_windows)
-        out = self.apply_to_samples(rows.t(), self.out_channels).t()
-        images = out.reshape(self.out_channels, batch, height, width)
-        return images.transpose(0, 1).contiguous()
-
-    def image_size(self, height: int, width: int) -> Pair:
-        """Return height and width of the output for an image of that size."""
-        spans = zip(
-            (height, width), self.padding, self.dilation, self.kernel_size, self.stride, strict=True
+        return conv2d(
+            self.of_my_type(x),
+            self.values,
+            self.bias,
+            self.grid,
+            self.starts,
+            self.packed,
+            self._token,
+            self.out_channels,
+            [*self.kernel_size, *self.stride, *self.padding, *self.dilation],
         )
-        sizes = [
-            (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-            for size, padding, dilation, kernel, stride in spans
-        ]
-        return sizes[0], sizes[1]
 
     @classmethod
     def from_dense(

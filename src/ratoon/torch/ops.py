@@ -123,11 +123,13 @@ def _gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]
 linear.register_autograd(_gradients, setup_context=_keep_inputs)
 
 
-def _refuse(ctx: Any, *gradients: torch.Tensor) -> None:
+def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
+    """Say that there are none, and what to do."""
+    del ctx, gradients
     raise NotImplementedError(
         "sparse layers have first derivatives only: the gradient of a gradient was asked for.\n"
         "  Leave out `create_graph=True`, or use `to_dense()` where second derivatives are needed."
     )
 
 
-linear_backward.register_autograd(_refuse)
+linear_backward.register_autograd(refuse_second_derivatives)
