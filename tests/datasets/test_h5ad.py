@@ -102,6 +102,35 @@ def test_a_category_code_without_a_category_is_refused(path):
         read(path, label="cell_type")
 
 
+def test_nullable_columns_and_old_categories_are_read(path):
+    with h5py.File(path, "a") as file:
+        column = file["obs"].create_group("stage")
+        column["values"], column["mask"] = [1, 2, 2, 1], [False, False, True, False]
+        file["obs/kind"] = np.array([0, 1, 1, 0], dtype=np.int8)
+        file.create_group("obs/__categories")["kind"] = ["T", "B"]
+    assert read(path, label="stage", unlabelled="drop").labels.tolist() == ["1", "2", "1"]
+    assert read(path, label="kind").labels.tolist() == ["T", "B", "B", "T"]
+
+
+def test_obs_and_var_as_one_table_of_old_files_are_read(tmp_path):
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["X"] = X
+        rows = [(b"a", b"x"), (b"b", b"y"), (b"c", b"y"), (b"d", b"x")]
+        file["obs"] = np.array(rows, dtype=[("index", "S1"), ("kind", "S1")])
+        file["var"] = np.array([(b"g1",), (b"g2",), (b"g3",)], dtype=[("index", "S2")])
+    data = read(tmp_path / "old.h5ad", label="kind")
+    assert data.sample_names == tuple("abcd")
+    assert data.labels.tolist() == ["x", "y", "y", "x"]
+
+
+def test_a_matrix_of_no_known_kind_is_refused(path):
+    with h5py.File(path, "a") as file:
+        del file["X"]
+        file.create_group("X").attrs["encoding-type"] = "bsr_matrix"
+    with pytest.raises(FormatError, match="neither an array nor"):
+        read(path)
+
+
 def test_a_file_written_by_anndata_reads_the_same(tmp_path):
     anndata = pytest.importorskip("anndata", reason="anndata is behind the anndata extra")
     pd = pytest.importorskip("pandas", reason="pandas is behind the data extra")

@@ -31,6 +31,19 @@ def test_the_json_is_complete_and_strict(write):
     assert set(parsed) == set(found.to_dict())
 
 
+def test_a_continuous_target_and_no_labels_are_said():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    assert "target      0.5 to 3.5" in examine(Dataset(X, np.arange(4) + 0.5)).to_text()
+    assert "labels      none" in str(examine(Dataset(X)))
+
+
+def test_missing_values_of_a_sparse_matrix_are_counted():
+    X = sp.csr_matrix(np.array([[1.0, np.nan, 0.0], [np.nan, 2.0, 0.0]]))
+    found = examine(Dataset(X))
+    assert (found.n_missing, found.n_features_missing, found.n_samples_missing) == (2, 2, 2)
+    assert found.value_range == (0.0, 2.0)
+
+
 def test_equal_and_constant_features_are_counted():
     X = np.array([[1.0, 1.0, 7.0, 0.3], [2.0, 2.0, 7.0, 0.1], [4.0, 4.0, 7.0, 0.2]])
     for data in (Dataset(X), Dataset(sp.csr_matrix(X))):

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from ratoon.datasets import MissingPackageError, formats, optional, read
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"orientation": "sideways"},
+        {"task": "ranking"},
+        {"missing": "knn"},
+        {"unlabelled": "keep"},
+        {"duplicates": "drop"},
+        {"sparse": "yes"},
+        {"dtype": "float16"},
+        {"format": "xlsx"},
+    ],
+)
+def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(write, wrong):
+    with pytest.raises(InvalidParameterError, match="one of"):
+        read(write("a.csv", "id,a\nA,1\nB,2\n"), **wrong)
+
+
+def test_the_format_can_be_forced(write):
+    path = write("odd.bin", "1 1:2\n2 2:3\n")
+    assert read(path, format="libsvm").X.shape == (2, 2)
+    with pytest.raises(FormatError):
+        read(path, format="npz")
+
+
+def test_every_format_has_a_reader():
+    assert set(formats.READERS) == {
+        "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x"
+    }  # fmt: skip
+
+
+def test_a_number_of_labels_that_does_not_fit_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3), y=[1, 2])
+    with pytest.raises((FormatError, InvalidInputError), match="2 labels for 3 samples"):
+        read(tmp_path / "a.npz", label="y")
+
+
+def test_storage_follows_what_is_asked(tmp_path):
+    X = np.zeros((400, 500))
+    X[:, :10] = 1.5
+    np.savez(tmp_path / "a.npz", X=X)
+    assert read(tmp_path / "a.npz").is_sparse
+    assert not read(tmp_path / "a.npz", sparse=False).is_sparse
+    assert_array_equal(read(tmp_path / "a.npz", sparse=True, dtype="float64").X.toarray(), X)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch, write):
+    def absent(module):
+        raise ImportError(module)
+
+    monkeypatch.setattr(optional, "import_module", absent)
+    path = write("a.parquet", b"PAR1" + bytes(20))
+    with pytest.raises(MissingPackageError, match=r"(?s)pyarrow.*pip install ratoon\[data\]"):
+        read(path)
