@@ -5,12 +5,16 @@ Every strategy runs in a process of its own whose address space is limited, so t
 a dense array of any layer (6 GB for the first) fails.  ``over arrays`` is what a rewiring needs on
 top of what is there already, as a multiple of the network's own arrays (indices, weights and
 momentum, 12 bytes per connection); ``state`` is what the strategy remembers between rewirings.
+
+With ``--accuracy`` all of them learn real data instead, side by side.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import resource
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +22,11 @@ from common.isolate import run_fresh
 from common.machine import MachineState, describe
 from common.memory import forget_peak, peak_mb, resident_mb
 from common.models import PAPER, Model, chosen
-from common.tables import markdown, parser, write_json
+from common.tables import markdown, numbers, parser, write_json
 from common.timing import Timing
 from numpy.typing import NDArray
 from references.start import samples_of
+from strategies_accuracy import table as accuracy_table
 
 from ratoon.evolution import STRATEGIES, Clock, Static
 from ratoon.network import SparseMLP
@@ -31,6 +36,7 @@ EXAMPLES = """\
   strategies.py --json strategies.json --markdown strategies.md
   strategies.py --strategies rigl,snfs --model b          seconds
   strategies.py --limit-gb 2 --threads 2
+  strategies.py --accuracy digits,TOX-171 --data FOLDER --splits 20 --markdown accuracy.md
 """
 STEPS = 8
 EPOCHS = 4
@@ -137,43 +143,75 @@ def row_of(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def measure_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Measure time and memory of all strategies; return text and figures."""
+    [model] = chosen(given.model, PAPER)
+    results = []
+    for name in given.strategies.split(","):
+        found = run_fresh(
+            "strategies:measure",
+            n_threads=given.threads,
+            name=name,
+            model=model.to_dict(),
+            threads=given.threads,
+            limit_gb=given.limit_gb,
+        )
+        results.append({"strategy": name, **found})
+        print(markdown([row_of(results[-1])]).splitlines()[-1], flush=True)
+    words = "-".join(map(str, model.widths))
+    title = f"{words}, batch {model.batch}, {given.threads} thread(s), {given.limit_gb:g} GB"
+    table = markdown([row_of(found) for found in results])
+    return f"{title}\n\n{table}", {"model": model.to_dict(), "strategies": results}
+
+
+def compare_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Train all strategies on data; return text and figures."""
+    settings = {
+        "hidden": given.hidden,
+        "epsilon": 10.0,
+        "learning_rate": 0.01,
+        "epochs": given.epochs,
+        "splits": given.splits,
+    }
+    texts, results = [], []
+    for data in given.accuracy.split(","):
+        found = run_fresh(
+            "strategies_accuracy:compare",
+            names=given.strategies.split(","),
+            data=data,
+            folder=given.data,
+            given=settings,
+        )
+        if "failed" in found:
+            raise SystemExit(found["failed"])
+        results.append(found)
+        texts.append(accuracy_table(found))
+        print(texts[-1] + "\n", flush=True)
+    title = f"hidden {given.hidden}, {given.epochs} epochs, {given.splits} splits"
+    return title + "\n\n" + "\n\n".join(texts), {"settings": settings, "data": results}
+
+
 def main() -> None:
-    """Measure all strategies, print a table, write JSON and Markdown."""
+    """Measure or compare, print tables, write JSON and Markdown."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--strategies", default=",".join(STRATEGIES))
     arguments.add_argument("--model", default="a", help="one of the paper's (default a)")
     arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--limit-gb", type=float, default=4.0, help="address space of each")
     arguments.add_argument("--markdown", metavar="OUT", help="write the table to this file as well")
+    arguments.add_argument("--accuracy", metavar="NAMES", help="data sets to learn; digits is one")
+    arguments.add_argument("--data", default=".", help="folder with the other data sets")
+    arguments.add_argument("--splits", type=int, default=20)
+    arguments.add_argument("--epochs", type=int, default=50)
+    arguments.add_argument("--hidden", type=numbers, default=[1000, 1000])
     given = arguments.parse_args()
-    [model] = chosen(given.model, PAPER)
-    results = []
     with MachineState() as machine:
-        for name in given.strategies.split(","):
-            found = run_fresh(
-                "strategies:measure",
-                n_threads=given.threads,
-                name=name,
-                model=model.to_dict(),
-                threads=given.threads,
-                limit_gb=given.limit_gb,
-            )
-            results.append({"strategy": name, **found})
-            print(markdown([row_of(results[-1])]).splitlines()[-1], flush=True)
-    table = markdown([row_of(found) for found in results])
-    words = "-".join(map(str, model.widths))
-    text = (
-        f"{words}, batch {model.batch}, {given.threads} thread(s), {given.limit_gb:g} GB\n\n{table}"
-        f"\n\n{describe(machine.facts())}\n"
-    )
+        text, figures = compare_all(given) if given.accuracy else measure_all(given)
+    text += f"\n\n{describe(machine.facts())}\n"
     print("\n" + text)
     if given.markdown:
-        with open(given.markdown, "w") as file:
-            file.write(text)
-    write_json(
-        given.json,
-        {"machine": machine.facts(), "model": model.to_dict(), "strategies": results},
-    )
+        Path(given.markdown).write_text(text)
+    write_json(given.json, {"machine": machine.facts(), **figures})
 
 
 if __name__ == "__main__":
