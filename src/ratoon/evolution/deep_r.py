@@ -37,7 +37,7 @@ class DeepR(StatefulStrategy):
     ``every=n`` the shrinking and the noise of n steps are applied at once, and a weight may stray
     beyond zero until then.  A layer that is full when training starts is left as it is.
 
-    Cost per rewiring: about 35 nanoseconds per connection, so that ``every=1`` makes steps several
+    Cost per rewiring: about 60 nanoseconds per connection, so that ``every=1`` makes steps several
     times slower; memory for the signs (one byte per connection) and one more array of slots.
 
     Parameters

@@ -27,7 +27,7 @@ class DSR(StatefulStrategy):
     Exact, with two things the paper leaves open: a layer always keeps its strongest connection,
     and a layer that is full when training starts is left as it is.
 
-    Cost per rewiring: about 25 nanoseconds per connection; memory for one more array of slots.
+    Cost per rewiring: about 45 nanoseconds per connection; memory for one more array of slots.
 
     Parameters
     ----------

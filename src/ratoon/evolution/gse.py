@@ -34,7 +34,7 @@ class GSE(LayerwiseStrategy):
     paper: the probability of a pair is then in proportion to a bound on its gradient).  The
     gradients of the sample are exact; which positions are in it is left to chance.
 
-    Cost per rewiring: about 0.3 microseconds per connection, whatever the width of the layer.
+    Cost per rewiring: about 0.2 microseconds per connection, whatever the width of the layer.
 
     Parameters
     ----------

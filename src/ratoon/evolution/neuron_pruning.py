@@ -33,7 +33,7 @@ class NeuronPruning:
     that is out has no connections, but keeps its place: growth at random may find it again, as in
     the released code.  The number of connections never grows.
 
-    Cost per pruning: about 40 nanoseconds per connection, and as many bytes while it lasts.
+    Cost per pruning: about 15 nanoseconds and 30 bytes per connection.
 
     Parameters
     ----------
