@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from ratoon.cli.machine import load_average
 from ratoon.cli.output import print_json, print_table, say
 from ratoon.cli.samples import JsonOption
 from ratoon.errors import InvalidParameterError
@@ -30,26 +30,40 @@ def bench(
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how fast this computer trains the paper's networks, on random data.
+    """Measure how fast this computer trains the paper's networks.
 
-    For comparisons with other programs see the folder `benchmarks` of the source.
+    Data are random.  For comparisons with other programs see the folder
+    benchmarks of the source.
+
+    For example:
+
+      ratoon bench --models a,b --threads 2 --json
     """
     from ratoon.kernels import current_isa
 
     names = [name.strip() for name in models.split(",")]
     if unknown := [name for name in names if name not in MODELS]:
-        raise InvalidParameterError(f"--models: {unknown} is none of {', '.join(MODELS)}.")
+        raise InvalidParameterError(
+            f"--models: {', '.join(unknown) or 'nothing'} is none of {', '.join(MODELS)}."
+        )
     results = [_measure(name, steps, repeats, threads) for name in names]
     if as_json:
-        print_json({"isa": current_isa(), "load": os.getloadavg()[0], "models": results})
+        print_json(
+            {
+                "isa": current_isa(),
+                "threads": threads,
+                "load": load_average(),
+                "models": results,
+            }
+        )
         return
     print_table(
-        f"milliseconds per minibatch, {threads} thread(s), {current_isa()}",
-        ["", "network", "connections", "batch", "ms", "ns per connection", "rewiring ms"],
+        f"one minibatch and one rewiring, {threads} thread(s), {current_isa()}",
+        ["", "network", "connections", "batch", "ms", "ns each", "rewire ms"],
         [
             [
                 r["model"],
-                r["network"],
+                f"{r['data']}\n{r['network']}",
                 f"{r['connections']:,}",
                 r["batch"],
                 f"{r['step_ms']:.2f}",
@@ -59,7 +73,9 @@ def bench(
             for r in results
         ],
     )
-    say(f"load average {os.getloadavg()[0]:.1f}: other work on this computer slows these figures.")
+    load = load_average()
+    if load is not None:
+        say(f"Load average {load:.1f}: other work on this computer slows these figures.")
 
 
 def _measure(name: str, steps: int, repeats: int, threads: int) -> dict[str, float | int | str]:
@@ -86,7 +102,8 @@ def _measure(name: str, steps: int, repeats: int, threads: int) -> dict[str, flo
     step = min(history.column("train_seconds")) / steps
     return {
         "model": name,
-        "network": f"{title} {'-'.join(str(width) for width in widths)}",
+        "data": title,
+        "network": "-".join(str(width) for width in widths),
         "connections": network.n_connections,
         "batch": batch,
         "step_ms": 1e3 * step,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     """Take a command's defaults from a file; flags on the command line win.
 
     Keys may be written as the flags are, with dashes or underscores: ``batch-size = 5`` under
-    ``[train]`` is ``--batch-size 5``.
+    ``[train]`` is ``--batch-size 5``.  Tables of other commands may stand beside it.
     """
     if value is None:
         return value
@@ -22,7 +23,8 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{value}: not a TOML file: {error}.") from None
     command = context.command
-    table = document.get(command.name or "", document)
+    top = {key: entry for key, entry in document.items() if not isinstance(entry, dict)}
+    table = document.get(command.name or "", top)
     if not isinstance(table, dict):
         raise typer.BadParameter(f"{value}: [{command.name}] must be a table.")
     names = _names(command)
@@ -30,9 +32,10 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     for key, entry in table.items():
         name = names.get(key.replace("-", "_"))
         if name is None:
-            known = ", ".join(sorted(names))
+            meant = get_close_matches(key.replace("-", "_"), names, n=1)
+            hint = f"did you mean `{meant[0]}`?" if meant else f"known: {', '.join(sorted(names))}."
             raise typer.BadParameter(
-                f"{value}: `{key}` is no option of `{command.name}`; known: {known}."
+                f"{value}: `{key}` is not an option of `{command.name}`; {hint}"
             )
         defaults[name] = ",".join(str(item) for item in entry) if isinstance(entry, list) else entry
     context.default_map = {**(context.default_map or {}), **defaults}
@@ -43,7 +46,7 @@ def _names(command: Any) -> dict[str, str]:
     """Map every way an option may be spelt to the name of its parameter."""
     names = {}
     for parameter in command.params:
-        if not parameter.name or parameter.name == "config":
+        if not parameter.name or parameter.name in ("config", "help"):
             continue
         names[parameter.name] = parameter.name
         for flag in parameter.opts:

@@ -11,7 +11,8 @@ import typer
 
 from ratoon.cli.guard import guarded
 from ratoon.cli.output import console, print_json, print_table, say
-from ratoon.cli.samples import DataFile, JsonOption, LabelOption
+from ratoon.cli.samples import DataFile, JsonOption, LabelOption, shares_from
+from ratoon.errors import InvalidParameterError
 
 app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_args_is_help=True)
 
@@ -19,7 +20,7 @@ app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_a
 @app.command()
 @guarded
 def show(data: DataFile, label: LabelOption = None, as_json: JsonOption = False) -> None:
-    """Print shape, types, classes, missing values, duplicates and suspicious columns of a file.
+    """Look into a file: shape, classes, missing values, what looks wrong.
 
     For example:
 
@@ -37,7 +38,12 @@ def show(data: DataFile, label: LabelOption = None, as_json: JsonOption = False)
 @app.command("list")
 @guarded
 def list_(as_json: JsonOption = False) -> None:
-    """List the public data sets that can be fetched."""
+    """List the public data sets that can be fetched.
+
+    For example:
+
+      ratoon data list --json
+    """
     from ratoon.datasets import list_datasets
 
     known = list_datasets()
@@ -91,6 +97,9 @@ def make(
     """
     from ratoon.datasets import make_microarray
 
+    weights = shares_from(shares)
+    if weights is not None and len(weights) != classes:
+        raise InvalidParameterError(f"--shares has {len(weights)} numbers for {classes} classes.")
     data, columns = make_microarray(
         samples,
         features,
@@ -100,11 +109,15 @@ def make(
         correlation=correlation,
         batch_effect=batch_effect,
         noise=noise,
-        class_weights=None if shares is None else [float(s) for s in shares.split(",")],
+        class_weights=weights,
         random_state=seed,
     )
     arrays = {"X": data.X, "y": data.y, "informative": columns}
     if data.feature_names is not None:
         arrays["feature_names"] = np.array(data.feature_names)
-    np.savez_compressed(output, allow_pickle=False, **arrays)
-    say(f"{data!r} written to {output}")
+    with output.open("wb") as file:  # by itself NumPy would add .npz to the name
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    say(
+        f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes, are in"
+        f" {output}."
+    )

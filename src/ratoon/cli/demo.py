@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ratoon.cli.machine import peak_memory
 from ratoon.cli.output import console, megabytes, print_json, print_table, say
 
 
@@ -17,15 +17,22 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to put the picture.")
     ] = Path("ratoon-demo.png"),
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Does not change results.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="They do not change results.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Watch a 42,000-neuron sparse network learn on this computer.
 
-    Generates microarray-like data of the shape of GLI-85 (85 samples, 22,283 genes, 2 classes)
-    and trains the paper's network for it twice: with SET, which rewires after every epoch, and
-    with a fixed topology (FixProb).  Ends with a table and a picture.
+    Generates microarray-like data of the shape of GLI-85 (85 samples, 22,283
+    genes, 2 classes) and trains the paper's network for it twice: with SET,
+    which rewires after every epoch, and with a fixed topology (FixProb).  Ends
+    with a table and a picture.
+
+    For example:
+
+      ratoon demo
+
+      ratoon demo --epochs 20 --seed 1 -o short.png
     """
     from ratoon.datasets import make_microarray
     from ratoon.evolution import Static
@@ -40,14 +47,15 @@ def demo(
     n_neurons = data.n_features + sum(settings.hidden) + data.n_classes
     if not as_json:
         console.print(
-            f"[bold]{n_neurons:,} neurons[/bold] on generated data of the shape of GLI-85:"
-            f" {data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes.\n"
-            f"{len(train_rows)} samples to train on (a fifth of them for validation),"
-            f" {len(test_rows)} to test."
+            f"[bold]{n_neurons:,} neurons[/bold] on generated data of the shape of GLI-85:\n"
+            f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes;"
+            f" {len(train_rows)} samples to train on (a fifth of\n"
+            f"them for validation), {len(test_rows)} to test.",
+            highlight=False,
         )
     trials = []
     for name, strategy in (("SET", settings.strategy()), ("FixProb", Static())):
-        bar = ProgressBar(f"{name:>8}", file=sys.stderr, ncols=100)
+        bar = ProgressBar(f"{name:>8}", file=sys.stderr)
         trials.append(
             run_trial(
                 name,
@@ -87,7 +95,7 @@ def figures_of(trial: Any) -> dict[str, Any]:
         "network_bytes": sum(layer.nbytes() for layer in network.layers),
         # Weights and momentum in float32, as ours.
         "dense_network_bytes": 8 * dense,
-        "peak_memory_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "peak_memory_bytes": peak_memory(),
     }
 
 
@@ -116,9 +124,10 @@ def show(figures: list[dict[str, Any]]) -> None:
             megabytes(first["dense_network_bytes"]),
         ),
     ]
-    peak = megabytes(figures[-1]["peak_memory_bytes"])
+    peak = figures[-1]["peak_memory_bytes"]
+    note = None if peak is None else f"peak memory of the whole program: {megabytes(peak)}"
     columns = ["", *(f["method"] for f in figures), "dense"]
-    print_table("", columns, rows, note=f"peak memory of the whole program: {peak}")
+    print_table("", columns, rows, note=note)
 
 
 def _percent(fraction: float) -> str:

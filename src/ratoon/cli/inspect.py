@@ -13,15 +13,17 @@ from ratoon.cli.samples import JsonOption
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Model file.", exists=True, dir_okay=False)],
+    model: Annotated[Path, typer.Argument(help="Model file written by train.")],
     top: Annotated[int, typer.Option(min=0, help="How many strongest features to list.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Show layers, densities, degrees, history and the strongest features of a model.
+    """Show a model: layers, densities, degrees, history, strongest features.
 
     For example:
 
       ratoon inspect lung.ratoon --top 20
+
+      ratoon inspect lung.ratoon --json > lung.json
     """
     import ratoon
 
@@ -31,7 +33,7 @@ def inspect(
         print_json(facts)
         return
     say(f"{facts['estimator']}, {facts['epochs']} epochs, file of {megabytes(facts['file_bytes'])}")
-    columns = ["inputs", "outputs", "connections", "density", "degree of inputs", "of outputs"]
+    columns = ["inputs", "outputs", "connections", "density", "in degree", "out degree"]
     print_table(
         "layers",
         columns,
@@ -46,11 +48,33 @@ def inspect(
             ]
             for x in facts["layers"]
         ],
-        note="degrees: smallest / median / largest",
+        note="degree of inputs and of outputs: smallest / median / largest",
     )
+    _show_history(facts["history"])
     if facts["strongest_features"]:
         rows = [[x["feature"], f"{x['importance']:.5f}"] for x in facts["strongest_features"]]
         print_table("strongest features", ["feature", "importance"], rows)
+
+
+def _show_history(records: list[dict[str, Any]]) -> None:
+    """Print the first and the last epoch and a few in between."""
+    if not records:
+        return
+    chosen = np.unique(np.linspace(0, len(records) - 1, 6).round().astype(int))
+    rows = []
+    for record in (records[k] for k in chosen):
+        score = record["validation_score"]
+        rows.append(
+            [
+                record["epoch"] + 1,
+                f"{record['loss']:.4g}",
+                "-" if score is None else f"{score:.4f}",
+                f"{record['rewired']:,}",
+                f"{record['train_seconds'] + record['rewire_seconds']:.3g}",
+            ]
+        )
+    columns = ["epoch", "loss", "validation score", "rewired", "seconds"]
+    print_table("history", columns, rows)
 
 
 def describe(estimator: Any, top: int) -> dict[str, Any]:

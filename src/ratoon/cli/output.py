@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 console = Console()
@@ -15,39 +16,43 @@ errors = Console(stderr=True)
 
 def say_error(message: str) -> None:
     """Print an error the way all commands do."""
-    errors.print(f"[bold red]ratoon:[/bold red] {_escaped(message)}", highlight=False)
+    # Soft wrapping leaves long lines to the terminal: in a log a path must stay in one piece.
+    errors.print(f"[bold red]ratoon:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
 
 
 def say(message: str) -> None:
     """Print a remark to stderr, so that stdout holds results only."""
-    errors.print(_escaped(message), highlight=False)
+    errors.print(message, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document to stdout."""
-    print(json.dumps(value, indent=2, default=str))
+    print(json.dumps(value, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers and arrays as Python's, anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str | None = None
 ) -> None:
     """Print a table: text to the left, numbers to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold", caption=note)
+    if title:  # not the table's own title, which would be broken at the table's width
+        console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
+    table = Table(caption=note)
     for place, name in enumerate(columns):
         numeric = all(_looks_numeric(row[place]) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left")
+        table.add_column(escape(name), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(_escaped(str(cell)) for cell in row))
+        table.add_row(*(escape(str(cell)) for cell in row))
     console.print(table)
 
 
 def _looks_numeric(cell: Any) -> bool:
     text = str(cell).strip()
     return not text or text[0].isdigit() or text[0] in "-+.<" or text == "n/a"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 def megabytes(n_bytes: float) -> str:

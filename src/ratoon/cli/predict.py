@@ -1,4 +1,4 @@
-"""`ratoon predict` and `ratoon evaluate`: what a model says about new samples."""
+"""`ratoon predict` and `ratoon evaluate`: use a model file on other samples."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.output import print_json, print_table
+from ratoon.cli.guard import blaming_the_data
+from ratoon.cli.output import print_json, print_table, say
 from ratoon.cli.samples import (
     DataFile,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
+    features_for,
     labels_of,
     read_samples,
+    without_names,
 )
 from ratoon.datasets import Dataset
+from ratoon.errors import InvalidParameterError
 
-ModelFile = Annotated[
-    Path, typer.Argument(help="Model file written by train.", exists=True, dir_okay=False)
-]
+ModelFile = Annotated[Path, typer.Argument(help="Model file written by train.")]
 
 
 def predict(
@@ -43,20 +45,27 @@ def predict(
 ) -> None:
     """Predict the samples of a file: one line each, as CSV.
 
+    Features are found by name where the file and the model have names, so
+    columns may stand in any order.  Labels, if there are any, are not used.
+
     For example:
 
       ratoon predict lung.ratoon new.csv > labels.csv
 
       ratoon predict lung.ratoon new.csv --probabilities -o labels.csv
     """
-    estimator, samples = _opened(model, data, label, missing, quiet=quiet)
-    predicted = estimator.predict(samples.X)
-    names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
-    header = ["sample", *_target_names(predicted)]
-    columns = [list(names), *np.atleast_2d(predicted.T).tolist()]
-    if probabilities and hasattr(estimator, "predict_proba"):
-        header += [f"p({name})" for name in estimator.classes_]
-        columns += np.asarray(estimator.predict_proba(samples.X)).T.tolist()
+    estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
+    if probabilities and not hasattr(estimator, "classes_"):
+        raise InvalidParameterError("--probabilities is for classifiers; this model is none.")
+    x = features_for(estimator, samples, data)
+    with blaming_the_data(), without_names():
+        predicted = estimator.predict(x)
+        names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
+        header = ["sample", *_target_names(predicted)]
+        columns = [list(names), *np.atleast_2d(predicted.T).tolist()]
+        if probabilities:
+            header += [f"p({name})" for name in estimator.classes_]
+            columns += np.asarray(estimator.predict_proba(x)).T.tolist()
     rows = list(zip(*columns, strict=True))
     if as_json:
         print_json([dict(zip(header, row, strict=True)) for row in rows])
@@ -66,6 +75,8 @@ def predict(
         return
     with output.open("w", newline="", encoding="utf-8") as file:
         _write_csv(file, header, rows)
+    if not quiet:
+        say(f"{len(rows)} predictions are in {output}.")
 
 
 def evaluate(
@@ -85,32 +96,44 @@ def evaluate(
 
       ratoon evaluate lung.ratoon test.csv --label outcome --picture confusion.png
     """
-    estimator, samples = _opened(model, data, label, missing, quiet=quiet)
+    estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
     truth = labels_of(samples, data).labels
-    score = float(estimator.score(samples.X, truth))
-    result: dict[str, Any] = {"samples": samples.n_samples, "score": score}
-    if hasattr(estimator, "classes_"):
-        from ratoon.report import ConfusionMatrixDisplay
-
-        display = ConfusionMatrixDisplay.from_predictions(
-            np.asarray(truth, dtype=str), estimator.predict(samples.X).astype(str)
-        )
-        result["classes"] = list(display.class_names)
-        result["confusion_rows_predicted"] = display.matrix.tolist()
+    x = features_for(estimator, samples, data)
+    if not hasattr(estimator, "classes_"):
         if picture is not None:
-            display.plot().figure_.savefig(picture, dpi=130)
+            raise InvalidParameterError("--picture is for classifiers; this model is none.")
+        with blaming_the_data(), without_names():
+            score = float(estimator.score(x, truth))
+        _show({"samples": samples.n_samples, "score": score}, as_json=as_json)
+        return
+    from ratoon.report import ConfusionMatrixDisplay
+
+    with blaming_the_data(), without_names():
+        predicted = estimator.predict(x)
+    # A model fitted on numbers meets labels read as text; as text they are the same.
+    display = ConfusionMatrixDisplay.from_predictions(
+        np.asarray(truth, dtype=str), predicted.astype(str)
+    )
+    if picture is not None:
+        display.plot().figure_.savefig(picture, dpi=130)
+    result = {
+        "samples": samples.n_samples,
+        "score": display.accuracy,
+        "classes": list(display.class_names),
+        "confusion_rows_predicted": display.matrix.tolist(),
+    }
+    _show(result, as_json=as_json)
+
+
+def _show(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
     name = "accuracy" if "classes" in result else "R squared"
-    print_table("", ["samples", name], [[samples.n_samples, f"{score:.4f}"]])
+    print_table("", ["samples", name], [[result["samples"], f"{result['score']:.4f}"]])
     if "classes" in result:
-        rows = [
-            [name, *counts]
-            for name, counts in zip(
-                result["classes"], result["confusion_rows_predicted"], strict=True
-            )
-        ]
+        counts = zip(result["classes"], result["confusion_rows_predicted"], strict=True)
+        rows = [[name, *row] for name, row in counts]
         print_table("confusion: rows predicted, columns true", ["", *result["classes"]], rows)
 
 
@@ -120,7 +143,8 @@ def _opened(
     import ratoon
 
     estimator = ratoon.load(model)
-    return estimator, read_samples(data, label, missing, quiet=quiet)
+    task = "classify" if hasattr(estimator, "classes_") else "regress"
+    return estimator, read_samples(data, label, missing, quiet=quiet, task=task)
 
 
 def _target_names(predicted: Any) -> list[str]:

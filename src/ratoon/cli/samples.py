@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from ratoon.cli.output import say
@@ -12,25 +16,35 @@ from ratoon.datasets import Dataset, read
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
+TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
 
 DataFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, .npz, .mat, libsvm, GEO, h5ad, parquet, 10x ...")
+    Path, typer.Argument(help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x")
 ]
 LabelOption = Annotated[
     str | None, typer.Option("--label", help="Name of the column or variable with the labels.")
 ]
 MissingOption = Annotated[
-    str, typer.Option("--missing", help="Missing values: error, mean, median, zero or drop.")
+    str,
+    typer.Option(
+        "--missing", help="Missing values: error, mean, median, zero, drop or drop_samples."
+    ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
 
 
-def read_samples(path: Path, label: str | None, missing: str, *, quiet: bool) -> Dataset:
+def read_samples(
+    path: Path, label: str | None, missing: str, *, quiet: bool, task: str = "auto"
+) -> Dataset:
     """Read a data file and tell what was decided on the way."""
     if missing not in MISSING:
-        raise InvalidParameterError(f"--missing must be one of {MISSING}, got {missing!r}.")
-    data = read(path, label=label, missing=missing)  # type: ignore[arg-type]  # checked above
+        raise InvalidParameterError(
+            f"--missing must be one of {', '.join(MISSING)}; got {missing!r}."
+        )
+    if task not in TASKS:
+        raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
+    data = read(path, label=label, missing=missing, task=TASKS[task])  # type: ignore[arg-type]
     if not quiet:
         for note in data.notes:
             say(f"{path.name}: {note}")
@@ -46,3 +60,79 @@ def labels_of(data: Dataset, path: Path) -> Dataset:
             f" lists what there is."
         )
     return data
+
+
+def features_for(estimator: Any, data: Dataset, path: Path) -> Any:
+    """Return the samples with the features the estimator was trained on, in that order.
+
+    Where both know their features by name, the names decide: columns may stand in another order,
+    and others may stand between them.
+    """
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and data.feature_names is not None:
+        place = {name: column for column, name in enumerate(data.feature_names)}
+        absent = [str(name) for name in known if name not in place]
+        if absent:
+            more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+            raise InvalidInputError(
+                f"{path}: the model needs features that are not there: {', '.join(absent[:3])}"
+                f"{more}; it was trained on {len(known)}."
+            )
+        return data.X[:, [place[name] for name in known]]
+    if data.n_features != estimator.n_features_in_:
+        raise InvalidInputError(
+            f"{path}: {data.n_features} features; the model was trained on"
+            f" {estimator.n_features_in_}."
+        )
+    return data.X
+
+
+@contextmanager
+def without_names() -> Iterator[None]:
+    """Let an estimator that knows names take an array without: they have been compared here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
+def widths_from(text: str | None) -> tuple[int, ...] | None:
+    """Return hidden widths from text such as ``3000,3000``; ``0`` is no hidden layer.
+
+    Examples
+    --------
+    >>> widths_from("3000,1000"), widths_from("0"), widths_from(None)
+    ((3000, 1000), (), None)
+    """
+    if text is None:
+        return None
+    try:
+        widths = tuple(int(part) for part in str(text).split(","))
+    except ValueError:
+        widths = (-1,)
+    if widths != (0,) and min(widths) < 1:
+        raise InvalidParameterError(
+            f"--hidden must be whole numbers with commas between, as in 3000,3000, or 0 for no"
+            f" hidden layer; got {text!r}."
+        )
+    return () if widths == (0,) else widths
+
+
+def shares_from(text: str | None) -> list[float] | None:
+    """Return numbers from text such as ``0.9,0.1``.
+
+    Examples
+    --------
+    >>> shares_from("0.9,0.1")
+    [0.9, 0.1]
+    """
+    if text is None:
+        return None
+    try:
+        shares = [float(part) for part in text.split(",")]
+    except ValueError:
+        shares = []
+    if not shares or not np.isfinite(shares).all() or min(shares) <= 0:
+        raise InvalidParameterError(
+            f"--shares must be positive numbers with commas between, as in 0.9,0.1; got {text!r}."
+        )
+    return shares

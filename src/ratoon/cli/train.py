@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.config import use_config
+from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import print_json, print_table, say
 from ratoon.cli.samples import (
     DataFile,
@@ -19,9 +20,15 @@ from ratoon.cli.samples import (
     QuietOption,
     labels_of,
     read_samples,
+    widths_from,
+    without_names,
 )
 from ratoon.datasets import Dataset
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+NETWORK = "Network"
+TRAINING = "Training"
+RUN = "Run"
 
 
 def train(
@@ -33,63 +40,115 @@ def train(
     task: Annotated[
         str, typer.Option(help="classify, regress, or auto: by what the labels are.")
     ] = "auto",
-    preset: Annotated[
-        str | None, typer.Option(help="paper, fast or large; without it, the default recipe.")
-    ] = None,
-    hidden: Annotated[
-        str | None, typer.Option(help="Widths of hidden layers, as in 3000,3000; 0 for none.")
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="About epsilon * (inputs + outputs) connections a layer.")
-    ] = None,
-    density: Annotated[
-        float | None, typer.Option(help="Instead: fraction of possible connections, in (0, 1].")
-    ] = None,
-    evolution: Annotated[
-        str | None, typer.Option(help="set, static, rigl, ...: how the topology evolves.")
-    ] = None,
-    zeta: Annotated[
-        float | None, typer.Option(help="Fraction of connections replaced at a rewiring.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Samples per step.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    momentum: Annotated[float | None, typer.Option(help="Momentum of SGD.")] = None,
-    dropout: Annotated[float | None, typer.Option(help="Dropout of hidden layers.")] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced: rare classes count more.")
-    ] = None,
-    early_stopping: Annotated[
-        bool, typer.Option("--early-stopping", help="Hold rows back, stop when they say so.")
-    ] = False,
+    missing: MissingOption = "error",
     test: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Hold this fraction back and score on it.")
     ] = 0.0,
-    missing: MissingOption = "error",
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for checkpoints, to go on after an interruption.")
-    ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Epochs between checkpoints.")] = 10,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; does not change results.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would take.")
-    ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file with any of these options under [train].",
+            help="TOML file with any of these options in a table called train.",
             callback=use_config,
             is_eager=True,
             exists=True,
             dir_okay=False,
         ),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="paper, fast or large; without it, the default recipe.", rich_help_panel=NETWORK
+        ),
+    ] = None,
+    hidden: Annotated[
+        str | None,
+        typer.Option(
+            help="Widths of hidden layers, as in 3000,3000; 0 for none.", rich_help_panel=NETWORK
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="About epsilon * (inputs + outputs) connections in a layer.",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    density: Annotated[
+        float | None,
+        typer.Option(
+            help="Instead of epsilon: fraction of possible connections, in (0, 1].",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    evolution: Annotated[
+        str | None,
+        typer.Option(
+            help="How connections change: set, static, rigl, gse, snfs, dsr, deep_r, ...",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    zeta: Annotated[
+        float | None,
+        typer.Option(
+            help="Fraction of connections that SET replaces at a rewiring.",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Dropout of hidden layers.", rich_help_panel=NETWORK)
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the data.", rich_help_panel=TRAINING)
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Samples per step.", rich_help_panel=TRAINING)
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(help="Learning rate; giving one means SGD.", rich_help_panel=TRAINING),
+    ] = None,
+    momentum: Annotated[
+        float | None, typer.Option(help="Momentum of SGD.", rich_help_panel=TRAINING)
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            help="balanced: all classes count the same, however rare.", rich_help_panel=TRAINING
+        ),
+    ] = None,
+    early_stopping: Annotated[
+        bool,
+        typer.Option(
+            "--early-stopping",
+            help="Hold a tenth back; stop when its score no longer rises.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Same seed, same model.", rich_help_panel=RUN)
+    ] = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="They do not change results.", rich_help_panel=RUN)
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder of checkpoints, to go on after a stop.", rich_help_panel=RUN),
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Epochs between checkpoints.", rich_help_panel=RUN)
+    ] = 10,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on from the newest checkpoint, if any.", rich_help_panel=RUN
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what memory and time it takes.", rich_help_panel=RUN
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -101,16 +160,15 @@ def train(
 
       ratoon train genes.csv --label outcome --test 0.3 --class-weight balanced
 
-      ratoon train big.npz --hidden 30000,30000 --epsilon 10 --preset paper --dry-run
+      ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
 
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
     """
     del config
     quiet = quiet or as_json
-    samples = labels_of(read_samples(data, label, missing, quiet=quiet), data)
     given = {
         "preset": preset,
-        "hidden_layer_sizes": _widths(hidden),
+        "hidden_layer_sizes": widths_from(hidden),
         "epsilon": epsilon,
         "density": density,
         "evolution": evolution,
@@ -125,7 +183,9 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
-    estimator = make_estimator(samples, task, given)
+    checkpoints = _checkpoints(checkpoint, every, resume=resume)
+    samples = labels_of(read_samples(data, label, missing, quiet=quiet, task=task), data)
+    estimator = make_estimator(samples, given)
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
@@ -135,64 +195,66 @@ def train(
         from ratoon.training.progress import ProgressBar
 
         callbacks.append(ProgressBar("training", file=sys.stderr))
-    if checkpoint is not None:
-        from ratoon.storage import Checkpoint
-
-        callbacks.append(Checkpoint(checkpoint, every=every, resume=resume))
-    fit(estimator, samples.take(train_rows), callbacks)
+    try:
+        fit(estimator, samples.take(train_rows), [*callbacks, *checkpoints])
+    except KeyboardInterrupt:
+        if checkpoints:
+            raise KeyboardInterrupt(
+                f"The same command with --resume goes on from {checkpoint}."
+            ) from None
+        raise
     if output is not None:
         estimator.save(output)
-    _report(estimator, samples, train_rows, test_rows, output, as_json=as_json)
+    _report(estimator, samples, train_rows, test_rows, output, as_json=as_json, quiet=quiet)
 
 
-def make_estimator(samples: Dataset, task: str, given: dict[str, Any]) -> Any:
+def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
     """Return the unfitted estimator for these labels with the options that were given."""
     from ratoon import SparseMLPClassifier, SparseMLPRegressor
 
-    if task not in ("auto", "classify", "regress"):
-        raise InvalidParameterError(f"--task must be auto, classify or regress, got {task!r}.")
-    kind = task if task != "auto" else "classify" if samples.class_names else "regress"
-    if kind == "regress" and given.pop("class_weight", None):
-        raise InvalidParameterError("--class-weight is for classification.")
     options = {name: value for name, value in given.items() if value is not None}
-    return (SparseMLPClassifier if kind == "classify" else SparseMLPRegressor)(**options)
+    if samples.class_names is not None:
+        return SparseMLPClassifier(**options)
+    if "class_weight" in options:
+        raise InvalidParameterError("--class-weight is for classification; the labels are numbers.")
+    return SparseMLPRegressor(**options)
 
 
 def fit(estimator: Any, samples: Dataset, callbacks: list[Any]) -> None:
     """Fit with callbacks that are not kept as parameters."""
     estimator.set_params(callbacks=callbacks or None)
     try:
-        estimator.fit(samples.X, samples.labels)
+        with blaming_the_data():
+            estimator.fit(samples.X, samples.labels)
     finally:
         estimator.set_params(callbacks=None)
     if samples.feature_names is not None:
         estimator.feature_names_in_ = np.array(samples.feature_names, dtype=object)
 
 
-def _widths(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        widths = tuple(int(part) for part in str(text).split(",") if part.strip())
-    except ValueError:
-        raise InvalidParameterError(
-            f"--hidden must be whole numbers with commas between, as in 3000,3000; got {text!r}."
-        ) from None
-    return () if widths == (0,) else widths
+def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
+    if folder is None:
+        if resume:
+            raise InvalidParameterError("--resume needs the folder: --checkpoint FOLDER.")
+        return []
+    from ratoon.storage import Checkpoint, CheckpointDirectory
+
+    if not resume and CheckpointDirectory(folder).numbers():
+        raise InvalidInputError(
+            f"{folder} holds checkpoints of an earlier training.\n"
+            f"  Go on from them with --resume, or name an empty folder."
+        )
+    return [Checkpoint(folder, every=every, resume=resume)]
 
 
 def _held_out(samples: Dataset, fraction: float, seed: int) -> tuple[Any, Any]:
-    rows = np.arange(samples.n_samples)
-    if fraction == 0.0:
-        return rows, rows[:0]
-    if samples.class_names is None:
-        order = np.random.default_rng(seed).permutation(rows)
-        n_test = max(1, round(fraction * rows.size))
-        return np.sort(order[n_test:]), np.sort(order[:n_test])
     from ratoon.experiments import split_rows
 
     assert samples.y is not None
-    return split_rows(samples.y, fraction, seed)
+    rows = np.arange(samples.n_samples)
+    if fraction == 0.0:
+        return rows, rows[:0]
+    return split_rows(samples.y, fraction, seed, stratify=samples.class_names is not None)
 
 
 def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
@@ -211,13 +273,16 @@ def _report(
     output: Path | None,
     *,
     as_json: bool,
+    quiet: bool,
 ) -> None:
-    network = estimator.network_
-    held = samples.take(test_rows)
-    score = float(estimator.score(held.X, held.labels)) if len(test_rows) else None
+    score = None
+    if len(test_rows):
+        held = samples.take(test_rows)
+        with without_names():
+            score = float(estimator.score(held.X, held.labels))
     layers = [
         {"inputs": s.n_in, "outputs": s.n_out, "connections": s.n_connections, "density": s.density}
-        for s in network.summary()
+        for s in estimator.network_.summary()
     ]
     if as_json:
         print_json(
@@ -226,6 +291,7 @@ def _report(
                 "samples": len(train_rows),
                 "epochs": estimator.n_iter_,
                 "loss": estimator.loss_,
+                "test_samples": len(test_rows),
                 "test_score": score,
                 "layers": layers,
             }
@@ -245,8 +311,11 @@ def _report(
         ],
     )
     if score is not None:
-        say(f"score on {len(test_rows)} held-out samples: {score:.4f}")
+        kind = "accuracy" if samples.class_names is not None else "R squared"
+        print(f"{kind} on {len(test_rows)} held-out samples: {score:.4f}")
+    if quiet:
+        return
     if output is not None:
-        say(f"model written to {output}")
+        say(f"The model is in {output}.")
     else:
-        say("no model was written; name a file with -o MODEL.")
+        say("No model was written; name a file with -o MODEL.")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.evolution import SET, Strategy
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import Scaling
@@ -116,11 +117,32 @@ class _WatchTest(Callback):
         self.trial.test_accuracy.append(float(np.mean(right)))
 
 
-def split_rows(y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
-    """Split rows into two parts with equal shares of the classes, ``fraction`` in the second."""
+def split_rows(
+    y: Array, fraction: float, seed: int, *, stratify: bool = True
+) -> tuple[Array, Array]:
+    """Split rows into two parts, ``fraction`` of them in the second.
+
+    Both parts get equal shares of the classes, unless ``stratify`` is false or there are too few
+    samples for that.
+
+    Examples
+    --------
+    >>> first, second = split_rows(np.array([0, 0, 0, 1, 1, 1]), 1 / 3, seed=0)
+    >>> first.size, second.size
+    (4, 2)
+    """
+    if not 0.0 < fraction < 1.0:
+        raise InvalidParameterError(f"the fraction must be in (0, 1), got {fraction!r}.")
     rows = np.arange(len(y))
-    stratify = y if np.bincount(y).min() >= 2 else None
-    first, second = train_test_split(rows, test_size=fraction, stratify=stratify, random_state=seed)
+    if rows.size < 2:
+        raise InvalidInputError(f"{rows.size} sample(s) cannot be split in two.")
+    n_second = min(max(round(fraction * rows.size), 1), rows.size - 1)
+    counts = np.unique(y, return_counts=True)[1] if stratify else np.empty(0, dtype=np.int64)
+    # Each part needs room for every class, and every class a sample for each part.
+    fits = counts.size <= min(n_second, rows.size - n_second) and counts.min(initial=2) >= 2
+    first, second = train_test_split(
+        rows, test_size=n_second, stratify=y if stratify and fits else None, random_state=seed
+    )
     return np.sort(first), np.sort(second)
 
 

@@ -49,28 +49,45 @@ class ConfusionMatrixDisplay:
         y_true: ArrayLike,
         y_predicted: ArrayLike,
         *,
+        classes: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
     ) -> ConfusionMatrixDisplay:
-        """Count from true and predicted labels."""
+        """Count from true and predicted labels.
+
+        Parameters
+        ----------
+        y_true, y_predicted : array-like of shape (n_samples,)
+            Labels, or numbers of classes where ``class_names`` is given.
+        classes : array-like, optional
+            All classes there are; without it, those that occur.
+        class_names : sequence of str, optional
+            Names of the classes 0, 1, ...
+        """
         true, predicted = np.asarray(y_true), np.asarray(y_predicted)
-        if true.shape != predicted.shape or true.ndim != 1:
+        if true.shape != predicted.shape or true.ndim != 1 or true.size == 0:
             raise InvalidInputError(
                 f"true and predicted labels must be two equally long lists, got shapes"
                 f" {true.shape} and {predicted.shape}."
             )
         if class_names is not None:
-            labels: NDArray[Any] = np.arange(len(class_names))
-        else:
-            labels = np.unique(np.concatenate((true, predicted)))
-        matrix = np.zeros((labels.size, labels.size), dtype=np.int64)
-        np.add.at(matrix, (np.searchsorted(labels, predicted), np.searchsorted(labels, true)), 1)
-        names = [str(label) for label in labels] if class_names is None else list(class_names)
+            classes = np.arange(len(class_names))
+        if classes is None:
+            classes = sorted({*true.tolist(), *predicted.tolist()}, key=_sort_key)
+        labels = np.asarray(classes, dtype=object)
+        places = {label: place for place, label in enumerate(labels)}
+        matrix = np.zeros((len(places), len(places)), dtype=np.int64)
+        for row, column in zip(predicted.tolist(), true.tolist(), strict=True):
+            if row not in places or column not in places:
+                stranger = row if row not in places else column
+                raise InvalidInputError(f"{stranger!r} is none of the classes {list(places)}.")
+            matrix[places[row], places[column]] += 1
+        names = [str(label) for label in places] if class_names is None else list(class_names)
         return cls(matrix, names)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike) -> ConfusionMatrixDisplay:
         """Count the predictions of a fitted classifier."""
-        return cls.from_predictions(y, estimator.predict(X))
+        return cls.from_predictions(y, estimator.predict(X), classes=estimator.classes_)
 
     @property
     def recall(self) -> NDArray[np.float64]:
@@ -148,14 +165,22 @@ class ConfusionMatrixDisplay:
         ax.set_xlim(-0.5, n + 0.5)
         ax.set_ylim(n + 0.5, -0.5)
         ax.set_aspect("equal")
-        turned = max(len(name) for name in self.class_names) > 6
-        ax.set_xticks(range(n + 1), [*self.class_names, "precision"], rotation=40 if turned else 0)
+        names = [*self.class_names, "precision"]
+        # About seven letters of this size fit a cell at the size chosen above.
+        turned = max(len(name) for name in names) > (9 if n <= 2 else 7)
+        how = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+        ax.set_xticks(range(n + 1), names, **how)
         ax.set_yticks(range(n + 1), [*self.class_names, "recall"])
         ax.tick_params(length=0)
         ax.set_xlabel("true class")
         ax.set_ylabel("predicted class")
         for spine in ax.spines.values():
             spine.set_visible(False)
+
+
+def _sort_key(label: Any) -> tuple[bool, Any]:
+    """Order numbers before text, so that both may stand side by side."""
+    return isinstance(label, str), label
 
 
 def _fraction(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

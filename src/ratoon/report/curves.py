@@ -44,7 +44,7 @@ class LearningCurveDisplay:
         history = estimator.history_
         scores = history.column("validation_score")
         title = name or type(estimator).__name__
-        if scores and scores[0] is not None:
+        if scores and None not in scores:
             return cls({title: [scores]}, ylabel="validation score")
         return cls({title: [history.column("loss")]}, ylabel="training loss")
 
@@ -70,6 +70,7 @@ class LearningCurveDisplay:
             if runs.shape[0] > 1:
                 low, high = (runs.mean(axis=0) + s * runs.std(axis=0) for s in (-1, 1))
                 self.ax_.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
+        self.ax_.xaxis.get_major_locator().set_params(integer=True)  # there is no epoch 2.5
         self.ax_.set_xlabel("epoch")
         self.ax_.set_ylabel(self.ylabel)
         self.ax_.legend(frameon=False)
