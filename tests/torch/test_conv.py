@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
-from ratoon.torch import SparseConv2d  # noqa: E402
+from ratoon.evolution import LayerwiseStrategy, RewiringSchedule  # noqa: E402
+from ratoon.topology import Rewiring  # noqa: E402
+from ratoon.torch import Evolver, SparseConv2d, conv_ops  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,72 @@ def test_outputs_and_gradients_are_those_of_the_dense_twin(geometry, batch):
     torch.testing.assert_close(x_sparse.grad, x_dense.grad)
     inputs, outputs = sparse.topology.pairs()
     torch.testing.assert_close(sparse.values.grad, dense.weight.grad.flatten(1)[outputs, inputs])
+
+
+@pytest.mark.parametrize("at_once", [1, 2**19])
+def test_gradients_agree_with_finite_differences(monkeypatch, at_once):
+    monkeypatch.setattr(conv_ops, "NUMBERS_AT_ONCE", at_once)  # image by image, or all at once
+    conv = SparseConv2d(2, 3, 2, padding=1, density=0.5, dtype=torch.float64)
+    x = torch.randn(2, 2, 3, 4, dtype=torch.float64, requires_grad=True)
+
+    def outputs(x, values, bias):
+        return torch.func.functional_call(conv, {"values": values, "bias": bias}, (x,))
+
+    assert torch.autograd.gradcheck(outputs, (x, conv.values, conv.bias))
+
+
+def test_operators_keep_the_rules_of_torch_library():
+    conv = SparseConv2d(2, 3, 3, density=0.5)
+    buffers = (conv.grid, conv.starts, conv.packed, conv.handle.token)
+    x = torch.randn(2, 2, 5, 5, requires_grad=True)
+    geometry = [3, 3, 1, 1, 0, 0, 1, 1]
+    checks = ("test_schema", "test_autograd_registration", "test_faketensor")
+
+    torch.library.opcheck(
+        conv_ops.conv2d, (x, conv.values, conv.bias, *buffers, 3, geometry), test_utils=checks
+    )
+    for with_d_x in (True, False):
+        given = (torch.randn(2, 3, 3, 3), x.detach(), conv.values.detach(), *buffers, geometry)
+        torch.library.opcheck(conv_ops.conv2d_backward, (*given, with_d_x), test_utils=checks)
+
+
+def test_strategies_see_the_gradients_of_absent_connections():
+    class Listen(LayerwiseStrategy):
+        schedule = RewiringSchedule(unit="step")
+
+        def rewire_layer(self, layer, clock, seed):
+            activations, errors = layer.signals()
+            np.testing.assert_allclose(
+                activations @ errors.T, dense.weight.grad.flatten(1).T, rtol=1e-9, atol=1e-12
+            )
+            return Rewiring.unchanged(layer.topology)
+
+    conv = SparseConv2d(2, 3, 3, density=0.3, dtype=torch.float64)
+    dense = conv.to_dense()
+    evolver = Evolver(conv, torch.optim.SGD(conv.parameters(), lr=0.1), Listen())
+    x = torch.randn(3, 2, 6, 5, dtype=torch.float64)
+    for layer in (conv, dense):
+        layer(x).square().sum().backward()
+
+    evolver.step()
+
+
+def test_second_derivatives_are_refused():
+    x = torch.randn(1, 2, 5, 5, requires_grad=True)
+    out = SparseConv2d(2, 3, 3, density=0.5)(x).square().sum()
+    (gradient,) = torch.autograd.grad(out, x, create_graph=True)
+
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        gradient.sum().backward()
+
+
+def test_no_images_are_no_trouble():
+    x = torch.randn(0, 4, 9, 8, requires_grad=True)
+    conv = SparseConv2d(4, 6, 3, density=0.3)
+
+    conv(x).sum().backward()
+
+    assert not conv.values.grad.any()
 
 
 def test_one_image_needs_no_batch():

@@ -349,9 +349,10 @@ def test_going_on_from_saved_states_is_exact(strategy, tmp_path):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
-def test_a_whole_training_can_be_copied(copied):
+@pytest.mark.parametrize("strategy", ["set", "rigl"])
+def test_a_whole_training_can_be_copied(copied, strategy):
     data = torch.randn(6, 8, 30)
-    original = fresh("set")
+    original = fresh(strategy)
     for x in data[:3]:
         one_step(*original[:2], x, original[2])
     twin = copied(original)

@@ -144,12 +144,15 @@ class SparseConnections(torch.nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        del state["handle"], state["_token"]
+        del state["_token"]
+        state["handle"] = self.handle.listening  # all of it that a copy must know
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        listening = bool(self.handle)
         self._name_handle()
+        self.handle.listening = listening
 
     def _load_from_state_dict(
         self,

@@ -105,6 +105,7 @@ class Evolver:
         self.steps_per_epoch = steps_per_epoch
         self.seed = seed
         self.steps_done = 0
+        self._listening = False
         self._check()
         self.strategy_state: State = start_state(self.strategy, self._layer_states(), seed)
         self._listen()
@@ -217,9 +218,11 @@ class Evolver:
         needed = self._is_watched(self.steps_done) or (
             self._is_due(self.steps_done + 1) and not isinstance(self.strategy, InPlaceStrategy)
         )
-        for layer in self.layers:
-            layer.handle.listening = needed
-            layer.handle.heard.clear()
+        if needed or self._listening:  # most steps need no look at the model
+            for layer in self.layers:
+                layer.handle.listening = needed
+                layer.handle.heard.clear()
+        self._listening = needed
 
     def _layer_states(self) -> list[LayerState]:
         rates = {
