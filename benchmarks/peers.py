@@ -134,11 +134,15 @@ def main() -> None:
     add("--peers-max-connections", type=float, default=1e8, help="of the others")
     add("--factor", type=float, default=10**0.5, help="from one size to the next")
     add("--slow", type=float, default=20.0, help="seconds per step at which growth ends")
+    add("--stream-elements", type=float, default=2e7, help="of the measured memory stream")
     add("--plot", metavar="OUT", help="picture file, such as peers.svg")
     given = arguments.parse_args()
     with MachineState() as machine:
         roofline = run_fresh(
-            "common.roofline:measure", n_threads=given.threads, threads=given.threads
+            "common.roofline:measure",
+            n_threads=given.threads,
+            threads=given.threads,
+            elements=int(given.stream_elements),
         )
         models = measure_models(given)
         growth = {} if given.no_growth else measure_growth(given)

@@ -17,7 +17,7 @@ BYTES_PER_CONNECTION = 28
 STREAM_BYTES = 20  # per element of the stream below
 
 
-def measure(threads: int, elements: int = 20_000_000) -> dict[str, Any]:
+def measure(threads: int, elements: int) -> dict[str, Any]:
     """Stream over an index, a weight and a momentum as an update does; return GB/s.
 
     Needs numba; without it NumPy does the same in several passes, and the figure is lower.

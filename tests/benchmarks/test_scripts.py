@@ -1,0 +1,132 @@
+"""Every script runs, at sizes that show nothing, and writes what it promises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+SCRIPTS = ("epoch", "rewire", "million", "scaling", "giant", "peers", "tox")
+TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
+
+
+def run(script, *options):
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / f"{script}.py"), *map(str, options)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_for_json(script, folder, *options):
+    out = folder / "out.json"
+    printed = run(script, *options, "--json", out)
+    assert "| " in printed, "a table for people"
+    found = json.loads(out.read_text())
+    assert {"commit", "cpu", "isa", "versions", "load"} <= found["machine"].keys()
+    assert {"before", "after", "others_cores"} == found["machine"]["load"].keys()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_teaches_by_example(script):
+    printed = run(script, "--help")
+    assert "examples:" in printed
+    assert f"{script}.py --" in printed
+
+
+@pytest.mark.slow
+def test_epoch_tells_times_memory_and_ratios(tmp_path):
+    found = run_for_json(
+        "epoch", tmp_path, "--models", "b", "--repeats", 1, "--budget", 0.4, "--minibatches", 3
+    )
+    model = found["models"]["b"]
+    promised = {"train_s", "rewire_s", "test_s", "connections", "peak_rss_mb", "train_cpu_s"}
+    assert promised <= model.keys()
+    assert all(model[name] > 0 for name in promised)
+    assert model["connections"] == 410_400
+    assert model["minibatches_measured"] == 3
+    assert {"train_over_prototype", "scipy_over_ours", "paper_over_ours"} <= model.keys()
+    assert "scaled" in model["scipy_numpy"]["how"]
+    assert model["scipy_numpy"]["rewire_s"] > 0
+
+
+@pytest.mark.slow
+def test_rewire_stands_beside_both_implementations(tmp_path):
+    found = run_for_json("rewire", tmp_path, "--sizes", "500", "--threads", "1,2")
+    [layer] = found["layers"]
+    assert layer["connections"] == 10_000
+    assert layer["implementation_1_over_native"] > 1
+    assert layer["implementation_2_over_native"] > 1
+    assert layer["paper_implementation_1_s"] == 0.58
+    assert {"native_1t_ms", "native_1t_cpu_ms", "native_2t_ms", "build_1t_ms"} <= layer.keys()
+
+
+@pytest.mark.slow
+def test_million_lives_its_whole_life(tmp_path):
+    found = run_for_json(
+        "million", tmp_path, "--scale", 0.002, "--minibatches", 2, "--budget", 0.2,
+        "--folder", tmp_path,
+    )  # fmt: skip
+    phases = [row["phase"] for row in found["phases"]]
+    assert phases == [
+        "build", "train, batch 5", "rewire", "predict", "save", "load", "predict again",
+    ]  # fmt: skip
+    assert found["same_after_loading"] is True
+    assert found["beside_data_mb"] < found["peak_rss_mb"]
+    assert found["scipy"]["SciPy + NumPy"]["over_ours"] > 0
+
+
+@pytest.mark.slow
+def test_giant_steps_with_every_batch_and_leaves_no_file(tmp_path):
+    found = run_for_json("giant", tmp_path, "--neurons", 2000, "--folder", tmp_path)
+    phases = [row["phase"] for row in found["phases"]]
+    assert phases[:3] == ["build", "train, batch 5", "train, batch 1"]
+    assert found["neurons"] == 2000 + 54675 + 18
+    assert found["same_after_loading"] is True
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+@pytest.mark.slow
+def test_scaling_doubles_and_counts_by_the_connection(tmp_path):
+    found = run_for_json("scaling", tmp_path, "--min", 1e4, "--max", 2e4, "--budget", 0.1)
+    small, large = found["sizes"]
+    assert large["connections"] == pytest.approx(2 * small["connections"], rel=0.1)
+    # Index, weight and momentum; biases and theirs come on top.
+    assert 12 <= small["parameter_bytes"] < 13
+    assert {"step_ns", "rewire_ns", "build_ns", "peak_bytes", "rows_in"} <= small.keys()
+
+
+@pytest.mark.slow
+def test_peers_are_measured_or_left_out_with_a_reason(tmp_path):
+    picture = tmp_path / "peers.svg"
+    found = run_for_json(
+        "peers", tmp_path, "--models", "cifar99,b", "--budget", 0.1, "--limit-gb", 0.1,
+        "--references", "ratoon,SciPy + NumPy,scikit-learn MLPClassifier", "--plot", picture,
+        "--stream-elements", 1e6, "--max-connections", 4e4, "--peers-max-connections", 4e4,
+    )  # fmt: skip
+    assert found["models"]["cifar99"]["ratoon"]["seconds"] > 0
+    assert found["models"]["cifar99"]["scikit-learn MLPClassifier"]["seconds"] > 0
+    assert "GB" in found["models"]["b"]["scikit-learn MLPClassifier"]["skipped"]
+    assert found["best_other"]["b"]["by"] == "SciPy + NumPy"
+    assert found["roofline"]["stream_gb_s"] > 0
+    assert len(found["growth"]["ratoon"]) == 2
+    assert picture.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_tox_reports_best_last_and_mean_of_last_ten(tmp_path):
+    if not TOX.exists():
+        pytest.skip("TOX-171 is not beside the repository")
+    found = run_for_json("tox", tmp_path, "--epochs", 2, "--splits", 1, "--hidden", 50)
+    for name in ("SET", "FixProb"):
+        assert {"best", "last", "last_ten"} <= found["results"][name].keys()
+        assert len(found["curves"][name][0]) == 2
+    assert found["released"]["SET"]["last"] == 78.4
