@@ -76,7 +76,7 @@ def test_a_weight_of_zero_is_a_connection_like_any_other(rewire):
 
 def test_every_empty_place_is_equally_likely_to_be_grown(rewire):
     before = matrix((6, 8), 12)
-    n_runs = 1500
+    n_runs = 1000
     counts = np.zeros(before.shape)
     for seed in range(n_runs):
         after = rewire(before, 0.5, seed).toarray()
