@@ -272,6 +272,9 @@ def test_carrying_moves_values_to_where_their_connections_went():
     expected = np.where(rewiring.is_grown, -5.0, rewiring.topology.positions * 10.0)
     assert_array_equal(carried, expected)
     assert_array_equal(Rewiring.unchanged(topology).carry(values), values)
+    assert_array_equal(rewiring.carry_weights(values), rewiring.carry(values, grown=0.0))
+    with_weights = Rewiring(rewiring.topology, rewiring.origin, np.array([0.25]))
+    assert_array_equal(with_weights.carry_weights(values), rewiring.carry(values, grown=0.25))
     assert (rewiring.origin == GROWN).sum() == rewiring.n_grown == 1
 
 
