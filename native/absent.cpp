@@ -216,7 +216,7 @@ class Search {
           inputs_(sorted_by_norm(factors.x, topology.grid().n_in, factors.depth)),
           outputs_(sorted_by_norm(factors.d, topology.grid().n_out, factors.depth)),
           // Rounding may bring a computed product above the product of the norms, by this much.
-          slack_(1 + double(factors.depth + 16) * std::numeric_limits<T>::epsilon()),
+          slack_(1 + 4 * double(factors.depth + 16) * std::numeric_limits<T>::epsilon()),
           pool_(count) {}
 
     void run(int n_threads) {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.evolution import Clock, LayerState, RigL
 from ratoon.topology import Topology
 from tests.evolution.cases import network, random_layer
@@ -69,7 +69,7 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
 
 
 def test_a_strategy_that_needs_gradients_says_so_when_there_are_none(layer):
-    with pytest.raises(ValueError, match="signals"):
+    with pytest.raises(InvalidInputError, match="signals"):
         RigL().rewire([replace(layer, signals=None)], START, 0)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.errors import InvalidInputError
 from ratoon.evolution.base import LayerState, Signals
 from ratoon.kernels.absent import grow_at, laid_out, largest_absent
 from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 def signals_of(layer: LayerState) -> Signals:
     """Return activations and errors of the next minibatch, or say that they are missing."""
     if layer.signals is None:
-        raise ValueError(
+        raise InvalidInputError(
             "this strategy looks at gradients, so it needs `LayerState.signals`: activations and"
             " errors of a minibatch."
         )

@@ -146,7 +146,7 @@ class NeST(StatefulStrategy):
         signals = signals_of(layer)
         kept = np.arange(layer.topology.n_connections)
         rest = count - growth.positions.size
-        # Idle neurons have no gradient, so that nothing is found twice.
+        # Under ReLU idle neurons have no gradient; elsewhere a place found twice counts once.
         positions = largest_absent(layer.topology, kept, *signals, rest, n_threads=layer.n_threads)
         gradients = gradients_at(signals, layer.topology.shape[1], positions)
         rate = layer.weights.dtype.type(-layer.learning_rate)
