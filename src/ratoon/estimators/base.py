@@ -25,6 +25,7 @@ from ratoon.estimators.sklearn_callbacks import (
     Relay,
     with_callbacks,
 )
+from ratoon.estimators.solving import is_to_be_solved, solve
 from ratoon.estimators.threads import threads_for
 from ratoon.estimators.views import NetworkViews
 from ratoon.network import SparseMLP
@@ -161,6 +162,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
         else:
             self._compare_targets(labelled, classes)
             shape, seed = self._progress.shape, self._progress.seed
+        # Who wants to watch the epochs wants epochs.
+        may_solve = fresh and not one_epoch and not getattr(self, "_skl_callbacks", None)
+        if may_solve and is_to_be_solved(given, shape, labelled.x, eval_set):
+            return self._solve(labelled, resolve(given, shape), shape, seed)
         settings = resolve(given, shape)
         held = None
         if self.early_stopping and eval_set is None:
@@ -185,6 +190,25 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
         self._run(training, progress, n_epochs=1 if one_epoch else None)
         if relay is not None:
             relay.finish()
+        return self
+
+    def _solve(self, labelled: Labelled, settings: Settings, shape: Shape, seed: int) -> Self:
+        committee, record = solve(
+            labelled.x,
+            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            self._weigh(labelled),
+            self._strata(labelled.y),
+            self._loss(),
+            seed,
+        )
+        network = committee.network
+        progress = Progress(seed, shape, network, rewired=[0] * len(network.layers))
+        progress.history.append(record)
+        progress.epochs_done = 1
+        self._progress = progress
+        self._publish()
+        self.cross_validated_outputs_ = committee.cross_validated
+        self.member_shares_ = committee.shares
         return self
 
     def _begin(

@@ -19,7 +19,7 @@ from ratoon.optimizers import SCHEDULES
 from ratoon.topology import Topology
 from ratoon.training import Callback
 
-SOLVERS = ("sgd", "adam")
+SOLVERS = ("ridge", "sgd", "adam")
 DECAYS = ("coupled", "released")
 DTYPES = ("float32", "float64")
 SCALES = ("standard",)

@@ -232,7 +232,7 @@ def _optimizer(
     given: Mapping[str, Any], preset: Mapping[str, Any], choice: Callable[[str], Any]
 ) -> tuple[Optimizer, float]:
     solver, rate = given["solver"], given["learning_rate_init"]
-    if is_open(solver):
+    if is_open(solver) or solver == "ridge":  # the latter only where a solved network goes on
         # A learning rate makes sense for one rule only; who gives one means plain SGD.
         solver = preset["solver"] if rate is None else "sgd"
     if not isinstance(solver, str):

@@ -52,9 +52,13 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
         ``"squared_error"``, which is also ``"auto"``.
-    solver : "auto", "sgd", "adam" or optimizer, default="auto"
-        ``"auto"`` is SGD if a learning rate is given, else what the preset says.  An optimizer
-        object of ``ratoon.optimizers`` brings its own parameters.
+    solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
+        ``"ridge"`` solves for the network instead of training it step by step: a committee of
+        sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
+        (`ratoon.recipe`).  ``"auto"`` does so for dense data of 20 to 3,000 samples and at least
+        100 features if nothing else about the network or its training is asked for; otherwise it
+        is SGD if a learning rate is given, and what the preset says if not.  An optimizer object
+        of ``ratoon.optimizers`` brings its own parameters.
     learning_rate_init : float, optional
         Learning rate before the schedule.
     learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"

@@ -71,6 +71,8 @@ class NetworkViews:
         n_layers = len(self.network_.layers)
         given = [layer is not None for layer in self.topology or []]
         given += [False] * (n_layers - len(given))
+        if self.network_.widths != settings.widths(progress.shape):
+            given = [True] * n_layers  # a network that was solved for: nobody asked for densities
         return make_report(self.network_, progress.history, settings, progress.rewired, given)
 
     def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:

@@ -1,8 +1,8 @@
-"""A committee: members weighed by cross-validation, melted into one or two sparse networks."""
+"""A committee: members weighed by cross-validation, and melted into one sparse network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,66 +10,44 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ratoon.kernels import Scaling
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.recipe.calibration import best_temperature
 from ratoon.recipe.members import Member, MemberKind, fit_members, kinds_for, penalties_for
-from ratoon.recipe.problem import Problem, dense
-from ratoon.recipe.views import View, looks_like_text, standardised_rows
+from ratoon.recipe.problem import Problem
+from ratoon.recipe.views import View
 from ratoon.rng import derive_generator
 from ratoon.topology import Topology
 
 Array = NDArray[Any]
 
-N_FOLDS, N_REPEATS, FOLDS_OF_MANY = 10, 3, 4
+N_FOLDS, N_REPEATS, FOLDS_OF_MANY = 10, 1, 4
 SHARPNESS, MOST_EVIDENCE = 0.25, 200
 SMALLEST_SHARE, MOST_MEMBERS_OF_MANY = 0.01, 4
-
-_ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """Sparse networks whose outputs are added; what the members have become.
+    """What the members have become.
 
     Parameters
     ----------
-    networks : list of SparseMLP
-        The linear path, and the hidden layers of all members side by side.
-    by_row : bool
-        Whether samples are standardised over their features first.
+    network : SparseMLP
+        One hidden layer: the neurons of all members side by side, and for the linear path two
+        neurons per output, one for each sign, that see every feature.
     shares : dict
         What share each kind of member has, by a readable name.
-    cross_validated : ndarray
-        Outputs for the training samples from members that had not seen them, before `temperature`.
+    cross_validated : ndarray of shape (n_samples, n_outputs)
+        Outputs for the training samples from members that had not seen them; not-a-number where
+        there are none.
     temperature : float
-        Factor that makes outputs into logits.
+        Factor that makes outputs into logits; already in the network.
     """
 
-    networks: list[SparseMLP]
-    by_row: bool
+    network: SparseMLP
     shares: dict[str, float]
     cross_validated: Array
     temperature: float
-
-    def outputs(self, x: Any, *, n_threads: int = 1) -> Array:
-        """Return raw outputs (samples, outputs) as float64."""
-        if not self.by_row and not scipy.sparse.issparse(x):
-            return self._add(x, n_threads)
-        parts = [
-            self._add(self._rows(x[first : first + _ROWS_AT_ONCE]), n_threads)
-            for first in range(0, x.shape[0], _ROWS_AT_ONCE)
-        ]
-        return np.vstack(parts) if parts else self._add(np.empty(x.shape, np.float32), n_threads)
-
-    def _rows(self, x: Any) -> Array:
-        rows = dense(x)
-        return standardised_rows(rows) if self.by_row else rows
-
-    def _add(self, x: Array, n_threads: int) -> Array:
-        outputs = [network.outputs(x, n_threads=n_threads) for network in self.networks]
-        return np.asarray(np.sum(outputs, axis=0, dtype=np.float64))
 
 
 def fit_committee(problem: Problem, seed: int) -> Committee:
@@ -79,23 +57,22 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     judge it would always look good.
     """
     kinds, penalties = kinds_for(problem), penalties_for(problem)
-    by_row = looks_like_text(problem.x)
-    errors, held_out, seen = _cross_validate(problem, kinds, penalties, by_row, seed)
-    shares = _shares(errors, int(seen.sum()))
-    shares = _without_small(shares, problem)
-    kept = [kind for kind, share in zip(kinds, shares, strict=True) if share.sum() > 0]
-    view = View.of(problem.x, problem.weights, by_row=by_row)
+    view = View.of(problem.x, problem.weights)
     z = view.read(problem.x)
-    rng = derive_generator(seed, "committee")
-    members = fit_members(problem, view, z, kept, penalties, rng)
-    weighed = [share for share in shares if share.sum() > 0]
+    errors, held_out, seen = _cross_validate(problem, view, z, kinds, penalties, seed)
+    shares = _without_small(_shares(errors, int(seen.sum())), problem)
     judged = np.einsum("mp,mpno->no", shares, held_out)
     temperature = best_temperature(
         judged[seen], problem.targets[seen], problem.weights[seen], problem.kind
     )
-    networks = _melted(members, weighed, view, temperature)
+    judged[~seen] = np.nan
+    in_use = shares.sum(axis=1) > 0
+    kept = [kind for kind, used in zip(kinds, in_use, strict=True) if used]
+    rng = derive_generator(seed, "committee")
+    members = fit_members(problem, view, z, kept, penalties, rng)
+    network = _melted(members, list(temperature * shares[in_use]), view)
     names = {_name(kind): float(share.sum()) for kind, share in zip(kinds, shares, strict=True)}
-    return Committee(networks, by_row, names, judged, temperature)
+    return Committee(network, names, temperature * judged, temperature)
 
 
 # ------------------------------------------------------------------------------ cross-validation
@@ -103,20 +80,18 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
 
 def _cross_validate(
     problem: Problem,
+    view: View,
+    z: Array,
     kinds: list[MemberKind],
     penalties: NDArray[np.float64],
-    by_row: bool,
     seed: int,
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return squared errors (members, penalties), held-out outputs, and which rows have any."""
     many = problem.has_many_samples
     n, n_outputs = problem.targets.shape
-    # As in single rows, the spread of features is that of all training rows: it knows no targets.
     held_out = np.zeros((len(kinds), penalties.size, n, n_outputs))
     counted = np.zeros(n)
     total = np.zeros((len(kinds), penalties.size))
-    view = View.of(problem.x, problem.weights, by_row=by_row)
-    z = view.read(problem.x)
     n_repeats = 1 if many else N_REPEATS
     for repeat in range(n_repeats):
         folds = _folds(problem, FOLDS_OF_MANY if many else N_FOLDS, seed, repeat)
@@ -168,54 +143,47 @@ def _without_small(shares: Array, problem: Problem) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-# ----------------------------------------------------------------------------------- into networks
+# ------------------------------------------------------------------------------ into one network
 
 
-def _melted(
-    members: Any, shares: Sequence[Array], view: View, temperature: float
-) -> list[SparseMLP]:
-    """Add up all linear members to one layer, and put hidden ones side by side in one network."""
+def _melted(members: Iterable[Member], shares: Sequence[Array], view: View) -> SparseMLP:
+    """Put all hidden neurons side by side, and add up the linear members to one path.
+
+    A linear output u is what is left of two rectified neurons: max(u, 0) - max(-u, 0) = u.
+    """
     linear: Array | None = None
-    bias: Array | float = 0.0
-    hidden: list[tuple[Member, Array]] = []
+    bias: Array = np.zeros(1)
+    connections, neuron_biases, output_weights = [], [], []
     for member, share in zip(members, shares, strict=True):
-        weights = temperature * member.weights(share)
-        bias = bias + temperature * share.sum() * member.mean - member.centre @ weights
+        weights = member.weights(share)
+        bias = bias + share.sum() * member.mean - member.centre @ weights
         if member.hidden is None:
             linear = weights if linear is None else linear + weights
         else:
-            hidden.append((member, weights))
-    scaling = view.scaling.of_type(np.float32)
-    networks = []
-    if linear is not None or not hidden:
-        n_outputs = np.size(bias)
-        matrix = np.zeros((view.mean.size, n_outputs)) if linear is None else linear
-        networks.append(SparseMLP([_full_layer(matrix, np.asarray(bias))], scaling))
-        bias = np.zeros_like(np.asarray(bias))
-    if hidden:
-        networks.append(_side_by_side(hidden, np.asarray(bias), scaling))
-    return networks
-
-
-def _side_by_side(hidden: list[tuple[Member, Array]], bias: Array, scaling: Scaling) -> SparseMLP:
-    layers = [member.hidden for member, _ in hidden if member.hidden is not None]
-    connections = scipy.sparse.hstack([layer.weights for layer in layers], format="coo")
-    topology, values = Topology.from_scipy(connections)
-    first = SparseLayer(
+            connections.append(member.hidden.weights)
+            neuron_biases.append(member.hidden.bias)
+            output_weights.append(weights)
+    if linear is not None:
+        n_outputs = linear.shape[1]
+        connections.append(scipy.sparse.csc_array(np.hstack((linear, -linear))))
+        neuron_biases.append(np.zeros(2 * n_outputs))
+        output_weights.append(np.vstack((np.eye(n_outputs), -np.eye(n_outputs))))
+    topology, values = Topology.from_scipy(scipy.sparse.hstack(connections, format="coo"))
+    hidden = SparseLayer(
         topology,
         values.astype(np.float32),
-        np.concatenate([layer.bias for layer in layers]).astype(np.float32),
+        np.concatenate(neuron_biases).astype(np.float32),
         activation="relu",
     )
-    return SparseMLP([first, _full_layer(np.vstack([w for _, w in hidden]), bias)], scaling)
+    output = _full_layer(np.vstack(output_weights), bias)
+    return SparseMLP([hidden, output], view.scaling.of_type(np.float32))
 
 
 def _full_layer(matrix: Array, bias: Array) -> SparseLayer:
     topology = Topology.full((matrix.shape[0], matrix.shape[1]))
     inputs, outputs = topology.pairs()
-    return SparseLayer(
-        topology, matrix[inputs, outputs].astype(np.float32), bias.astype(np.float32)
-    )
+    weights = matrix[inputs, outputs].astype(np.float32)
+    return SparseLayer(topology, weights, bias.astype(np.float32))
 
 
 def _name(kind: MemberKind) -> str:

@@ -35,8 +35,11 @@ class HiddenLayer:
         n_features = prior.size
         chance = np.sqrt(prior)
         chance = chance / chance.sum()
-        inputs = np.searchsorted(np.cumsum(chance), rng.random(N_NEURONS * FAN_IN))
-        inputs = np.minimum(inputs, n_features - 1)
+        # One draw from each of equal parts of the range: counts as even as chance allows.
+        n_draws = N_NEURONS * FAN_IN
+        levels = (np.arange(n_draws) + rng.random(n_draws)) / n_draws
+        inputs = np.minimum(np.searchsorted(np.cumsum(chance), levels), n_features - 1)
+        inputs = rng.permutation(inputs)
         scale = np.sqrt(prior[inputs] / (chance[inputs] * n_features) / FAN_IN)
         values = rng.standard_normal(inputs.size) * scale
         neurons = np.repeat(np.arange(N_NEURONS), FAN_IN)

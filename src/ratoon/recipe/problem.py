@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -67,8 +66,3 @@ def suits(n_samples: int, n_features: int) -> bool:
         and n_features >= MIN_FEATURES
         and n_samples * n_features <= MAX_ENTRIES
     )
-
-
-def dense(x: Any) -> Array:
-    """Return samples as a dense float32 array; `suits` has said that there is room for it."""
-    return np.asarray(x.toarray() if scipy.sparse.issparse(x) else x, dtype=np.float32)

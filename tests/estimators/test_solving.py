@@ -1,0 +1,93 @@
+"""With few samples and many features `fit` solves for the network, unless told otherwise."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
+from ratoon.datasets import make_microarray
+from ratoon.errors import InvalidParameterError
+
+
+@pytest.fixture(scope="module")
+def wide():
+    data, _ = make_microarray(60, 300, n_informative=40, random_state=1)
+    return data.X, data.y
+
+
+@pytest.fixture(scope="module")
+def solved(wide):
+    return SparseMLPClassifier(random_state=0).fit(*wide)
+
+
+def test_wide_data_are_solved_for_by_default(solved, wide):
+    assert solved.n_iter_ == 1
+    assert np.isclose(sum(solved.member_shares_.values()), 1.0)
+    assert solved.score(*wide) > 0.95
+    held_out = np.argmax(solved.cross_validated_outputs_, axis=1)
+    assert np.mean(held_out == wide[1]) > 0.6, "from members that had not seen the sample"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"hidden_layer_sizes": (20,)},
+        {"max_iter": 3},
+        {"epsilon": 5},
+        {"evolution": "static"},
+        {"learning_rate_init": 0.01},
+        {"preset": "fast"},
+        {"solver": "adam"},
+        {"early_stopping": True},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_whoever_asks_for_a_training_gets_one(asked, wide):
+    model = SparseMLPClassifier(random_state=0, **{"max_iter": 3, **asked}).fit(*wide)
+    assert model.n_iter_ > 1
+    assert not hasattr(model, "member_shares_")
+
+
+def test_the_same_seed_gives_the_same_network(solved, wide):
+    again = SparseMLPClassifier(random_state=0).fit(*wide)
+    assert_array_equal(again.predict_proba(wide[0]), solved.predict_proba(wide[0]))
+
+
+def test_a_solved_network_is_saved_and_loaded(solved, wide, tmp_path):
+    solved.save(tmp_path / "model.ratoon")
+    loaded = load(tmp_path / "model.ratoon")
+    assert_array_equal(loaded.predict_proba(wide[0]), solved.predict_proba(wide[0]))
+    assert "connections" in str(loaded.report_)
+
+
+def test_a_sample_of_weight_zero_is_no_sample(wide):
+    x, y = wide
+    weights = np.r_[np.ones(50), np.zeros(10)]
+    with_zeros = SparseMLPClassifier(random_state=0).fit(x, y, sample_weight=weights)
+    without = SparseMLPClassifier(random_state=0).fit(x[:50], y[:50])
+    # Same folds, same draws; only sums run over more terms.
+    assert_allclose(with_zeros.predict_proba(x), without.predict_proba(x), atol=1e-4)
+
+
+def test_sparse_samples_are_never_made_dense(wide):
+    x, y = scipy.sparse.csr_array(wide[0]), wide[1]
+    with pytest.raises(InvalidParameterError, match="cannot keep sparse"):
+        SparseMLPClassifier(solver="ridge").fit(x, y)
+    model = SparseMLPClassifier(random_state=0).fit(x, y)
+    assert not hasattr(model, "member_shares_")
+
+
+def test_a_continuous_target_is_solved_for_too():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 200))
+    y = x[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(80)
+    model = SparseMLPRegressor(random_state=0).fit(x[:60], y[:60])
+    assert hasattr(model, "member_shares_")
+    assert model.score(x[60:], y[60:]) > 0.5
+
+
+def test_training_can_go_on_from_a_solved_network(wide):
+    model = SparseMLPClassifier(random_state=0).fit(*wide)
+    model.partial_fit(*wide)
+    assert model.n_iter_ == 2
