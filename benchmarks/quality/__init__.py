@@ -1,0 +1,1 @@
+"""Parts of the study of predictive quality, `benchmarks/quality.py`."""
