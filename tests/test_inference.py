@@ -81,22 +81,28 @@ def test_a_network_gives_its_raw_outputs():
         Predictor.of(network).predict_proba(X)
 
 
-def test_a_large_layer_is_worked_off_in_parts():
-    topology = Topology.random((3000, 4000), 300_000, seed=0)  # 9.6 million products at once
-    weights = RNG.normal(size=300_000)
-    layer = PlainLayer.of(3000, *topology.pairs(), weights, np.arange(4000.0))
-    rows = RNG.normal(size=(3000, 32))
+def test_a_layer_is_the_product_with_its_matrix():
+    topology = Topology.random((300, 400), 3000, seed=0)
+    weights, x = RNG.normal(size=3000), RNG.normal(size=300)
+    layer = PlainLayer.of(300, *topology.pairs(), weights, np.arange(400.0))
 
-    expected = topology.to_csr(weights).T @ rows + np.arange(4000.0)[:, None]
+    expected = topology.to_csr(weights).T @ x + np.arange(400.0)
 
-    np.testing.assert_allclose(layer(rows), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_layer_without_connections_is_its_bias():
+    nothing = np.empty(0, dtype=np.int64)
+    layer = PlainLayer.of(3, nothing, nothing, np.empty(0), np.arange(4.0), activation="relu")
+
+    assert layer(np.ones(3)).tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_outputs_without_connections_are_their_bias():
     topology = Topology.from_pairs((3, 4), [0, 2], [1, 1])
     layer = PlainLayer.of(3, *topology.pairs(), np.array([2.0, 3.0]), np.arange(4.0))
 
-    assert layer(np.array([[1.0], [10.0], [100.0]])).ravel().tolist() == [0.0, 303.0, 2.0, 3.0]
+    assert layer(np.array([1.0, 10.0, 100.0])).tolist() == [0.0, 303.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("shape", [(12,), (3, 11), (2, 3, 12)])

@@ -1,8 +1,8 @@
 """Prediction with NumPy and nothing else: no compiled module, no SciPy, no scikit-learn.
 
 Reads the files that estimators save (`docs/file-format.md`), so that a model trained anywhere can
-be used where only Python and NumPy are.  Slower than the kernels by a factor of about 3 to 30; the
-results agree to rounding.
+be used where only Python and NumPy are.  One sample takes about twice the time of the kernels, a
+large batch up to 25 times; the results agree to rounding.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from ratoon.errors import FormatError, InvalidInputError
 Array = NDArray[Any]
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "logistic", "all_relu")
-SAMPLES_AT_ONCE = 32
-PRODUCTS_AT_ONCE = 2**21
 
 _CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "u1"}
 _MAX_HEADER = 100_000_000
@@ -56,22 +54,13 @@ class PlainLayer:
         """Number of outputs."""
         return int(self.bias.size)
 
-    def __call__(self, rows: Array) -> Array:
-        """Return activations, (outputs, samples), for (inputs, samples)."""
-        out = np.repeat(self.bias[:, None], rows.shape[1], axis=1)
-        connected = np.flatnonzero(np.diff(self.starts))
-        most = max(1, PRODUCTS_AT_ONCE // max(1, rows.shape[1]))
-        first = 0
-        while first < connected.size:
-            # As many outputs as bring few enough products, but at least one.
-            begin = self.starts[connected[first]]
-            last = int(np.searchsorted(self.starts[connected + 1], begin + most, side="right"))
-            here = connected[first : max(last, first + 1)]
-            slots = slice(begin, self.starts[here[-1] + 1])
-            products = rows[self.inputs[slots]] * self.weights[slots, None]
-            out[here] += np.add.reduceat(products, self.starts[here] - begin, axis=0)
-            first += here.size
-        return self.activate(out)
+    def __call__(self, x: Array) -> Array:
+        """Return the activations of the outputs for those of the inputs, of one sample."""
+        # Sample by sample: NumPy adds up runs of one long row twice as fast as runs of rows.
+        z = self.bias.copy()
+        connected = self.starts[1:] > self.starts[:-1]
+        z[connected] += np.add.reduceat(x[self.inputs] * self.weights, self.starts[:-1][connected])
+        return self.activate(z)
 
     def activate(self, z: Array) -> Array:
         """Apply the activation."""
@@ -184,12 +173,11 @@ class Predictor:
                 f" {samples.shape}."
             )
         found = np.empty((samples.shape[0], self.layers[-1].n_out), dtype=self.dtype)
-        for first in range(0, samples.shape[0], SAMPLES_AT_ONCE):
-            part = slice(first, first + SAMPLES_AT_ONCE)
-            rows = self._scaled(samples[part]).T
+        for number, sample in enumerate(samples):
+            activations = self._scaled(sample)
             for layer in self.layers:
-                rows = layer(np.ascontiguousarray(rows))
-            found[part] = rows.T
+                activations = layer(activations)
+            found[number] = activations
         return found
 
     def predict_proba(self, x: ArrayLike) -> Array:
@@ -219,8 +207,8 @@ class Predictor:
             return y[:, 0] if self.targets["one_column"] else y
         return z
 
-    def _scaled(self, samples: Array) -> Array:
-        z = samples.astype(self.dtype)
+    def _scaled(self, sample: Array) -> Array:
+        z = sample.astype(self.dtype)
         if self.shift is not None:
             z -= self.shift
         if self.scale is not None:
