@@ -1,0 +1,127 @@
+"""SGD and Adam: steps worked out by hand, and what is refused."""
+
+import numpy as np
+import pytest
+
+from ratoon.errors import InvalidParameterError
+from ratoon.kernels import Rule
+from ratoon.kernels.reference import update
+from ratoon.layers import SparseLayer
+from ratoon.network import SparseMLP
+from ratoon.optimizers import SGD, Adam
+from ratoon.topology import Topology
+from ratoon.training import Training, TrainingData, TrainingPlan
+
+
+def trained(optimizer, n_steps, learning_rate=0.1, weight=1.0):
+    """One connection of the given weight; half the square of 2 * weight is made small.
+
+    The gradient is 4 w: the sample is 2, the target 0.  The bias is trained along, so we look at
+    the first steps only, with its part in them written out.
+    """
+    layer = SparseLayer(Topology.full((1, 1)), np.array([weight]), np.zeros(1))
+    network = SparseMLP([layer])
+    data = TrainingData.of(np.array([[2.0]]), np.zeros((1, 1)), np.float64)
+    plan = TrainingPlan(
+        loss="squared_error",
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        batch_size=1,
+        n_epochs=n_steps,
+    )
+    Training(network, data, plan).run()
+    return layer
+
+
+def test_plain_descent_by_hand():
+    # Output 2 w + b = 2: dw = 4, db = 2.
+    layer = trained(SGD(momentum=0.0), n_steps=1)
+    assert layer.weights == pytest.approx([0.6])
+    assert layer.bias == pytest.approx([-0.2])
+    assert layer.state == []
+
+
+def test_momentum_by_hand():
+    # After one step w = 0.6, b = -0.2, v = -0.4, -0.2.  Output 1: dw = 2, db = 1.
+    # v = 0.9 * -0.4 - 0.2 = -0.56;  w = 0.04;  v = 0.9 * -0.2 - 0.1 = -0.28;  b = -0.48
+    layer = trained(SGD(momentum=0.9), n_steps=2)
+    assert layer.weights == pytest.approx([0.04])
+    assert layer.bias == pytest.approx([-0.48])
+    assert layer.state[0] == pytest.approx([-0.56])
+
+
+def test_nesterov_by_hand():
+    # v = -0.4;  w = 1 + 0.9 * -0.4 - 0.4 = 0.24
+    layer = trained(SGD(momentum=0.9, nesterov=True), n_steps=1)
+    assert layer.weights == pytest.approx([0.24])
+    assert layer.bias == pytest.approx([0.9 * -0.2 - 0.2])
+
+
+def test_coupled_decay_is_part_of_the_gradient_and_released_decay_is_not():
+    # coupled: w = 1 - 0.1 * (4 + 0.5 * 1);  released: w = 1 - 0.1 * 4 - 0.5 * 1
+    coupled = trained(SGD(momentum=0.0, weight_decay=0.5), n_steps=1)
+    released = trained(SGD(momentum=0.0, weight_decay=0.5, decay="released"), n_steps=1)
+    assert coupled.weights == pytest.approx([0.55])
+    assert released.weights == pytest.approx([0.1])
+
+
+def test_released_decay_does_not_depend_on_the_learning_rate():
+    tiny = trained(
+        SGD(momentum=0.9, weight_decay=0.25, decay="released"), n_steps=1, learning_rate=1e-12
+    )
+    assert tiny.weights == pytest.approx([0.75])
+    # The gradient is 4, the weight 1: what of the momentum is not -4e-12 would be the decay.
+    assert tiny.state[0] == pytest.approx([-4e-12]), "it does not enter the momentum either"
+
+
+def test_biases_do_not_decay():
+    for decay in ("coupled", "released"):
+        layer = trained(SGD(momentum=0.0, weight_decay=0.5, decay=decay), n_steps=1)
+        assert layer.bias == pytest.approx([-0.2])
+
+
+def test_the_first_step_of_adam_is_the_learning_rate():
+    # m / sqrt(s) is the sign of the gradient once both are corrected for their start at 0.
+    layer = trained(Adam(), n_steps=1)
+    assert layer.weights == pytest.approx([0.9])
+    assert layer.bias == pytest.approx([-0.1])
+
+
+def test_adam_agrees_with_the_formulas_of_its_paper():
+    rng = np.random.default_rng(0)
+    w, m, s = rng.normal(size=5), np.zeros(5), np.zeros(5)
+    mine = (w.copy(), m.copy(), s.copy())
+    adam = Adam(beta_1=0.8, beta_2=0.95, adam_eps=1e-3, weight_decay=0.1)
+    for number in range(4):
+        g = rng.normal(size=5)
+        m = 0.8 * m + 0.2 * g
+        s = 0.95 * s + 0.05 * g**2
+        corrected_m, corrected_s = m / (1 - 0.8 ** (number + 1)), s / (1 - 0.95 ** (number + 1))
+        w = w - 0.01 * corrected_m / (np.sqrt(corrected_s) + 1e-3) - 0.01 * 0.1 * w
+        update(adam.rule, mine[0], g, adam.step(0.01, number), first=mine[1], second=mine[2])
+    np.testing.assert_allclose(mine[0], w, rtol=1e-12)
+
+
+def test_each_rule_keeps_the_arrays_it_needs():
+    assert (SGD(momentum=0.0).rule, SGD(momentum=0.0).n_states) == (Rule.SGD, 0)
+    assert (SGD().rule, SGD().n_states) == (Rule.MOMENTUM, 1)
+    assert (SGD(nesterov=True).rule, SGD(nesterov=True).n_states) == (Rule.NESTEROV, 1)
+    assert (Adam().rule, Adam().n_states) == (Rule.ADAM, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: SGD(momentum=1.0), "momentum"),
+        (lambda: SGD(weight_decay=-0.1), "weight_decay"),
+        (lambda: SGD(weight_decay=float("nan")), "weight_decay"),
+        (lambda: SGD(decay="decoupled"), "decay"),
+        (lambda: Adam(beta_1=1.0), "beta_1"),
+        (lambda: Adam(beta_2=-0.1), "beta_2"),
+        (lambda: Adam(adam_eps=0.0), "adam_eps"),
+        (lambda: Adam(weight_decay=-1.0), "weight_decay"),
+    ],
+)
+def test_impossible_values_are_refused_by_name(make, name):
+    with pytest.raises(InvalidParameterError, match=f"`{name}`"):
+        make()

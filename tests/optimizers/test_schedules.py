@@ -1,0 +1,47 @@
+"""Schedules: factors of the learning rate by the progress of training."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution import Clock
+from ratoon.optimizers import SCHEDULES, constant, cosine, make_schedule, stepped, with_warm_up
+from ratoon.training import TrainingPlan
+
+
+def test_cosine_falls_slowly_at_both_ends():
+    # (1 + cos(pi p)) / 2
+    assert [cosine(p) for p in (0.0, 1 / 3, 2 / 3, 1.0)] == pytest.approx([1.0, 0.75, 0.25, 0.0])
+
+
+def test_steps_come_at_their_points():
+    assert [stepped(p) for p in (0.49, 0.5, 0.75)] == pytest.approx([1.0, 0.1, 0.01])
+    assert stepped(0.9, drops=(0.3, 0.6, 0.9), by=0.5) == 0.125
+
+
+def test_a_warm_up_rises_and_hands_over_to_the_whole_schedule():
+    warm = with_warm_up(cosine, 0.2)
+    assert [warm(p) for p in (0.0, 0.1, 0.2, 0.6, 1.0)] == pytest.approx([0.0, 0.5, 1.0, 0.5, 0.0])
+
+
+@given(name=st.sampled_from(sorted(SCHEDULES)), progress=st.floats(0, 1), warm=st.floats(0, 0.9))
+def test_every_factor_is_between_0_and_1(name, progress, warm):
+    assert 0.0 <= make_schedule(name, warm_up=warm)(progress) <= 1.0
+
+
+def test_functions_are_schedules_too():
+    assert make_schedule(lambda progress: 1 - progress)(0.25) == 0.75
+
+
+def test_a_plan_follows_its_schedule_step_by_step():
+    plan = TrainingPlan(learning_rate=0.4, schedule=cosine, batch_size=5, n_epochs=2)
+    rates = [step.lr for step in plan.steps(Clock(0, 2, 4), 4)]
+    assert rates == pytest.approx([0.4 * cosine(p) for p in (0.0, 0.25, 0.5, 0.75)])
+
+
+def test_unknown_names_and_impossible_warm_ups_are_refused():
+    with pytest.raises(InvalidParameterError, match="'constant', 'cosine', 'step'"):
+        make_schedule("linear")
+    with pytest.raises(InvalidParameterError, match="in \\[0, 1\\)"):
+        with_warm_up(constant, 1.0)

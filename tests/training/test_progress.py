@@ -1,0 +1,55 @@
+"""The progress bar: how far, how well, and a tidy end."""
+
+import io
+import pickle
+
+import numpy as np
+
+from ratoon.training import ProgressBar, TrainingData, TrainingPlan
+from tests.training.cases import accuracy, samples, training
+
+
+def shown(n_epochs=3, **more):
+    screen = io.StringIO()
+    bar = ProgressBar("learning", file=screen, ncols=120)
+    run = training(TrainingPlan(n_epochs=n_epochs), callbacks=[bar], **more)
+    return run, screen, bar
+
+
+def test_it_tells_epoch_loss_score_and_connections():
+    held = TrainingData.of(*samples(9, seed=1), np.float32)
+    run, screen, _ = shown(validation=held, scorer=accuracy)
+    run.run()
+    last = screen.getvalue().split("\r")[-1]
+    assert "learning: 100%" in last
+    assert "epoch=3" in last
+    assert f"loss={run.history[-1].loss:.4g}" in last
+    assert f"score={run.history[-1].validation_score:.4g}" in last
+    assert f"connections={run.network.n_connections:,}" in last
+
+
+def test_a_training_that_goes_on_starts_its_bar_anew():
+    run, screen, _ = shown(4)
+    run.run(2)
+    assert " 50%" in screen.getvalue()
+    run.run()
+    assert "epoch=4" in screen.getvalue()
+
+
+def test_the_bar_moves_within_an_epoch():
+    run, screen, bar = shown(1)
+    bar.on_fit_begin(run)
+    bar.on_progress(run, 1)  # of two minibatches
+    bar.on_fit_end(run)
+    assert " 50%" in screen.getvalue()
+
+
+def test_without_a_training_nothing_happens():
+    run, screen, bar = shown()
+    run.run_epoch()
+    bar.on_fit_end(run)
+    assert screen.getvalue() == ""
+
+
+def test_it_can_be_pickled():
+    assert pickle.loads(pickle.dumps(ProgressBar("x"))).description == "x"
