@@ -62,15 +62,21 @@ class LearningCurveDisplay:
 
     def plot(self, ax: Any | None = None) -> LearningCurveDisplay:
         """Draw the curves."""
+        from matplotlib.ticker import MaxNLocator
+
         self.figure_, self.ax_ = new_axes(ax)
         for (name, _), colour in zip(self.curves.items(), CYCLE * 3, strict=False):
             runs = self.runs(name)
             epochs = np.arange(1, runs.shape[1] + 1)
-            self.ax_.plot(epochs, runs.mean(axis=0), color=colour, label=name, linewidth=1.6)
+            marker = "o" if epochs.size == 1 else None  # a line of one point cannot be seen
+            self.ax_.plot(
+                epochs, runs.mean(axis=0), color=colour, label=name, linewidth=1.6, marker=marker
+            )
             if runs.shape[0] > 1:
                 low, high = (runs.mean(axis=0) + s * runs.std(axis=0) for s in (-1, 1))
                 self.ax_.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)  # there is no epoch 2.5
+        # There is no epoch 2.5.
+        self.ax_.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
         self.ax_.set_xlabel("epoch")
         self.ax_.set_ylabel(self.ylabel)
         self.ax_.legend(frameon=False)

@@ -1,0 +1,156 @@
+"""A trial of the paper: what it reports, and that nothing is chosen on the test rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from ratoon.datasets import make_microarray
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.evolution import SET, Static
+from ratoon.experiments import PaperSettings, Trial, run_trial, split_rows
+from ratoon.history import EpochRecord, History
+from ratoon.training import Callback
+
+SETTINGS = PaperSettings(hidden=(60,), batch_size=5, n_epochs=6)
+
+
+@pytest.fixture(scope="module")
+def data():
+    made, _ = make_microarray(48, 200, 2, 40, random_state=0)
+    return made.X, made.y
+
+
+def trial(data, **more):
+    x, y = data
+    train_rows, test_rows = split_rows(y, 1 / 3, 0)
+    options = {"settings": SETTINGS, "strategy": SET(0.3), "seed": 0, **more}
+    return run_trial("SET", x, y, train_rows, test_rows, **options)
+
+
+def test_the_test_rows_decide_about_nothing(data):
+    x, y = data
+    train_rows, test_rows = split_rows(y, 1 / 3, 0)
+    other_x, other_y = x.copy(), y.copy()
+    other_x[test_rows] = 1e6
+    other_y[test_rows] = 1 - y[test_rows]
+    mine = trial(data, validation_fraction=0.25)
+    theirs = run_trial(
+        "SET", other_x, other_y, train_rows, test_rows,
+        settings=SETTINGS, strategy=SET(0.3), seed=0, validation_fraction=0.25,
+    )  # fmt: skip
+    for a, b in zip(mine.network.layers, theirs.network.layers, strict=True):
+        assert a.topology == b.topology
+        assert_array_equal(a.weights, b.weights)
+    assert mine.chosen_epoch == theirs.chosen_epoch
+    for name in ("loss", "validation_score", "validation_loss"):
+        assert mine.history.column(name) == theirs.history.column(name)
+    assert mine.test_accuracy != theirs.test_accuracy
+
+
+def test_three_figures_and_what_they_mean():
+    history = History(
+        [
+            EpochRecord(epoch, 0.1, 0.1, 9, 0.1, 0, 1.0 + epoch, 0.5, validation_score=score)
+            for epoch, score in enumerate([0.7, 0.9, 0.9])
+        ]
+    )
+    told = Trial("SET", network=None, history=history, test_accuracy=[0.95, 0.6, 0.8])
+    assert told.last == 0.8
+    assert (told.chosen_epoch, told.chosen) == (1, 0.6), "the first of the best on validation rows"
+    assert told.best == 0.95, "the paper's optimistic figure"
+    assert told.seconds_per_epoch() == 2.5
+
+
+def test_without_validation_rows_nothing_is_chosen(data):
+    told = trial(data)
+    assert told.chosen_epoch is told.chosen is None
+    assert len(told.test_accuracy) == len(told.history) == 6
+
+
+def test_the_last_figure_is_that_of_the_network_handed_over(data):
+    x, y = data
+    _, test_rows = split_rows(y, 1 / 3, 0)
+    told = trial(data)
+    predicted = told.network.outputs(x[test_rows]).argmax(axis=1)
+    assert_array_equal(told.test_predictions, predicted)
+    assert_array_equal(told.test_labels, y[test_rows])
+    assert told.last == np.mean(predicted == y[test_rows])
+
+
+def test_validation_rows_come_out_of_the_training_rows(data):
+    seen = []
+
+    class Look(Callback):
+        def on_fit_begin(self, training):
+            seen.append(training)
+
+    trial(data, validation_fraction=0.25, callbacks=[Look()])
+    [training] = seen
+    assert training.data.n_samples + training.validation.n_samples == 32
+    assert training.validation.n_samples == 8
+
+
+def test_features_are_scaled_by_what_is_trained_on(data):
+    x, y = data
+    train_rows, _ = split_rows(y, 1 / 3, 0)
+    scaling = trial(data).network.scaling
+    np.testing.assert_allclose(scaling.shift, x[train_rows].mean(axis=0), rtol=1e-5)
+
+
+def test_settings_are_those_of_the_released_code():
+    plan = PaperSettings().plan(Static(), seed=3, n_threads=1)
+    assert (plan.batch_size, plan.learning_rate, plan.n_epochs) == (1, 0.005, 500)
+    assert plan.optimizer.decay == "released"
+    assert plan.optimizer.weight_decay == 0.0002
+    assert PaperSettings().strategy() == SET(0.3)
+
+
+def test_a_trial_learns_and_repeats(data):
+    one, again = trial(data), trial(data)
+    assert one.test_accuracy == again.test_accuracy
+    assert one.history[-1].loss < one.history[0].loss
+
+
+# ------------------------------------------------------------------------------------------ splits
+
+
+def test_both_parts_have_the_same_shares_of_the_classes():
+    y = np.repeat([0, 1], [60, 30])
+    first, second = split_rows(y, 1 / 3, 0)
+    assert_array_equal(np.bincount(y[first]), [40, 20])
+    assert_array_equal(np.bincount(y[second]), [20, 10])
+    assert_array_equal(np.sort(np.concatenate((first, second))), np.arange(90))
+
+
+def test_the_split_depends_on_the_seed():
+    y = np.repeat([0, 1], 20)
+    assert not np.array_equal(split_rows(y, 0.5, 0)[0], split_rows(y, 0.5, 1)[0])
+    assert_array_equal(split_rows(y, 0.5, 0)[0], split_rows(y, 0.5, 0)[0])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0] * 9 + [1],  # a class of a single sample
+        [0, 2] * 5,  # a number that no sample has
+        list(range(8)) * 2,  # more classes than the second part has rows
+        [0, 1],
+    ],
+)
+def test_few_samples_are_split_as_well_as_can_be(y):
+    first, second = split_rows(np.array(y), 0.25, 0)
+    assert second.size == max(1, round(0.25 * len(y)))
+    assert first.size + second.size == len(y)
+
+
+def test_numbers_are_split_without_strata():
+    y = np.linspace(0.0, 1.0, 10)
+    first, second = split_rows(y, 0.3, 0, stratify=False)
+    assert (first.size, second.size) == (7, 3)
+
+
+def test_what_cannot_be_split_is_refused():
+    with pytest.raises(InvalidInputError, match="1 sample"):
+        split_rows(np.array([0]), 0.5, 0)
+    with pytest.raises(InvalidParameterError, match="in \\(0, 1\\)"):
+        split_rows(np.array([0, 1]), 1.0, 0)
