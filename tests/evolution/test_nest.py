@@ -126,3 +126,20 @@ def test_parameters_that_make_no_sense_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         NeST(**wrong)
+
+
+def test_a_layer_that_grows_manifold_is_cut_into_tiles_anew_and_keeps_its_weights():
+    layer = random_layer((900, 20_000), 500, dtype=np.float64, learning_rate=0.1)
+    strategy = NeST(peak=80.0)
+    [rewiring], _ = strategy.rewire_from(start_state(strategy, [layer], 0), [layer], at(0.4), 0)
+    assert rewiring.topology.n_connections == 40_000
+    assert rewiring.topology == Topology.from_positions((900, 20_000), rewiring.topology.positions)
+    assert rewiring.topology.tile != layer.topology.tile, "or nothing was tested"
+    assert_consistent(layer, rewiring)
+    weights = rewiring.carry_weights(layer.weights)
+    rows, columns = rewiring.topology.pairs()
+    x, d = layer.signals()
+    grown = rewiring.is_grown
+    gradient = np.einsum("kb,kb->k", x[rows[grown]], d[columns[grown]])
+    assert_allclose(weights[grown], -0.1 * gradient)
+    assert_array_equal(weights[~grown], layer.weights[rewiring.origin[~grown]])

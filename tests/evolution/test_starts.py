@@ -203,3 +203,12 @@ def test_requested_and_achieved_density_are_told_apart():
     assert exact.requested_density == paper.requested_density == exact.achieved_density == 1.0
     assert 0.99 < paper.achieved_density < 0.996
     assert "0.99" in start_table([exact, paper])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong"), [(small_world, {"shortcuts": 1.5}), (scale_free, {"exponent": 2.0})]
+)
+def test_patterns_with_impossible_parameters_are_refused(pattern, wrong):
+    [name] = wrong
+    with pytest.raises(InvalidParameterError, match=name):
+        pattern((10, 10), 20, seed=0, **wrong)

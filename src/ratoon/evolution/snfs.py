@@ -100,16 +100,13 @@ class SNFS(StatefulStrategy):
         after = dict(state)
         for index, layer in enumerate(layers):
             if state["takes_part"][index]:
-                after |= (
-                    RecentGradients.read(state, str(index))
-                    .seen(
-                        signals_of(layer),
-                        clock.step,
-                        mu=self.momentum,
-                        max_columns=self.max_columns,
-                    )
-                    .written(str(index))
+                recent = RecentGradients.read(state, str(index)).seen(
+                    signals_of(layer),
+                    clock.step,
+                    mu=self.momentum,
+                    max_columns=self.max_columns,
                 )
+                after |= recent.written(str(index))
         return after
 
     def rewire_from(
