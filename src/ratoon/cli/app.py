@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     a training that writes checkpoints after one more of them, with 143.
     """
     try:
-        app(args=arguments)
+        app(args=arguments, prog_name="ratoon")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

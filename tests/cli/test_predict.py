@@ -1,0 +1,164 @@
+"""`ratoon predict` and `ratoon evaluate`: the right features, the right way round."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import ratoon as package
+from tests.cli.conftest import write_table
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_table(tmp_path / "new.csv", seed=1, n=30, outcome=False)
+
+
+def test_predictions_are_one_line_each(ratoon, model, new):
+    told = ratoon("predict", model, new)
+    assert told.code == 0
+    header, *rows = rows_of(told.out)
+    assert header == ["sample", "prediction"]
+    assert [row[0] for row in rows] == [f"S{k}" for k in range(30)]
+    x = np.random.default_rng(1).normal(size=(30, 12))
+    right = np.where(x[:, 0] > 0, "ill", "well") == [row[1] for row in rows]
+    assert right.mean() > 0.8
+
+
+def test_probabilities_have_a_column_per_class(ratoon, model, new):
+    header, *rows = rows_of(ratoon("predict", model, new, "--probabilities").out)
+    assert header == ["sample", "prediction", "p(ill)", "p(well)"]
+    for _, prediction, ill, well in rows:
+        assert float(ill) + float(well) == pytest.approx(1)
+        assert prediction == ("ill" if float(ill) > float(well) else "well")
+
+
+def test_json_has_one_object_a_sample(ratoon, model, new):
+    told = ratoon("predict", model, new, "-p", "--json")
+    objects = json.loads(told.out)
+    assert told.err == ""
+    assert set(objects[0]) == {"sample", "prediction", "p(ill)", "p(well)"}
+    assert isinstance(objects[0]["p(ill)"], float)
+
+
+def test_a_file_gets_what_the_screen_would(ratoon, model, new, tmp_path):
+    screen = ratoon("predict", model, new).out
+    told = ratoon("predict", model, new, "-o", tmp_path / "labels.csv")
+    assert told.out == ""
+    assert "30 predictions" in told.err
+    assert (tmp_path / "labels.csv").read_text() == screen
+
+
+def test_columns_are_found_by_name_in_any_order(ratoon, model, new, tmp_path):
+    names = [f"gene{k}" for k in range(12)]
+    shuffled = [*names[5:], "stranger", *names[:5]]
+    other = write_table(tmp_path / "other.csv", seed=1, n=30, columns=shuffled, outcome=False)
+    assert ratoon("predict", model, other).out == ratoon("predict", model, new).out
+
+
+def test_a_missing_feature_is_named(ratoon, model, tmp_path):
+    few = write_table(
+        tmp_path / "few.csv", columns=[f"gene{k}" for k in range(2, 12)], outcome=False
+    )
+    told = ratoon("predict", model, few)
+    assert told.code == 1
+    assert "gene0, gene1" in told.err
+
+
+def test_without_names_the_number_of_features_must_agree(ratoon, model, tmp_path):
+    np.savez(tmp_path / "right.npz", X=np.zeros((2, 12)))
+    np.savez(tmp_path / "wrong.npz", X=np.zeros((2, 5)))
+    assert ratoon("predict", model, tmp_path / "right.npz").code == 0
+    told = ratoon("predict", model, tmp_path / "wrong.npz")
+    assert told.code == 1
+    assert "5 features; the model was trained on 12" in told.err
+
+
+def test_regressors_predict_numbers(ratoon, regressor):
+    told = ratoon("predict", regressor, regressor.parent / "numbers.npz", "-q")
+    _, *rows = rows_of(told.out)
+    truth = np.load(regressor.parent / "numbers.npz")["y"]
+    predicted = [float(row[1]) for row in rows]
+    assert np.corrcoef(truth, predicted)[0, 1] > 0.9
+    assert ratoon("predict", regressor, regressor.parent / "numbers.npz", "-p").code == 1
+
+
+def test_several_targets_have_a_column_each(ratoon, tmp_path):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    network = package.SparseMLPRegressor((10,), max_iter=2, random_state=0).fit(x, x[:, :2])
+    network.save(tmp_path / "two.ratoon")
+    np.savez(tmp_path / "x.npz", X=x)
+    header, *_ = rows_of(ratoon("predict", tmp_path / "two.ratoon", tmp_path / "x.npz").out)
+    assert header == ["sample", "prediction_1", "prediction_2"]
+
+
+# -------------------------------------------------------------------------------------- evaluate
+
+
+def test_a_score_comes_with_the_matrix(ratoon, model, tmp_path):
+    held = write_table(tmp_path / "held.csv", seed=2, n=40)
+    told = ratoon("evaluate", model, held, "--label", "outcome", "--json")
+    result = json.loads(told.out)
+    matrix = np.array(result["confusion_rows_predicted"])
+    assert result["samples"] == matrix.sum() == 40
+    assert result["score"] == np.trace(matrix) / 40 > 0.8
+    assert result["classes"] == ["ill", "well"]
+    truth = np.where(np.random.default_rng(2).normal(size=(40, 12))[:, 0] > 0, "ill", "well")
+    assert matrix.sum(axis=0).tolist() == [(truth == c).sum() for c in ("ill", "well")]
+
+
+def test_the_matrix_is_shown_and_drawn(ratoon, model, tmp_path):
+    held = write_table(tmp_path / "held.csv", seed=2)
+    picture = tmp_path / "matrix.png"
+    told = ratoon("evaluate", model, held, "--label", "outcome", "--picture", picture)
+    assert told.code == 0
+    assert "rows predicted, columns true" in told.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_of_numbers_meets_labels_of_text(ratoon, tmp_path):
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    y = (x[:, 0] > 0).astype(int)
+    clf = package.SparseMLPClassifier((20,), epsilon=5, max_iter=30, random_state=0).fit(x, y)
+    clf.save(tmp_path / "m.ratoon")
+    np.savez(tmp_path / "data.npz", X=x, y=y)
+    told = ratoon("evaluate", tmp_path / "m.ratoon", tmp_path / "data.npz", "--json")
+    assert json.loads(told.out)["score"] == clf.score(x, y)
+
+
+def test_regressors_are_scored_by_r_squared(ratoon, regressor):
+    data = regressor.parent / "numbers.npz"
+    told = ratoon("evaluate", regressor, data)
+    assert "R squared" in told.out
+    assert json.loads(ratoon("evaluate", regressor, data, "--json").out)["score"] > 0.8
+    told = ratoon("evaluate", regressor, data, "--picture", "x.png")
+    assert (told.code, "--picture is for classifiers" in told.err) == (1, True)
+
+
+def test_samples_without_labels_cannot_be_scored(ratoon, model, new):
+    told = ratoon("evaluate", model, new)
+    assert told.code == 1
+    assert "no labels were found" in told.err
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_a_file_that_is_no_model_is_refused(ratoon, table, tmp_path, command):
+    told = ratoon(command, table, table)
+    assert told.code == 1
+    assert str(table) in told.err
+    told = ratoon(command, tmp_path / "absent.ratoon", table)
+    assert (told.code, "no such file" in told.err) == (1, True)
+
+
+def test_a_damaged_model_is_refused(ratoon, model, table, tmp_path):
+    broken = tmp_path / "broken.ratoon"
+    broken.write_bytes(model.read_bytes()[:-10])
+    told = ratoon("predict", broken, table)
+    assert told.code == 1
+    assert "Traceback" not in told.err
