@@ -80,6 +80,16 @@ def test_how_the_input_lies_in_memory_changes_nothing(arrange, batch):
     torch.testing.assert_close(layer(x), layer(x.clone(memory_format=torch.contiguous_format)))
 
 
+def test_numbers_that_lie_across_words_are_read_right():
+    layer = SparseLinear(20, 10, density=0.5)
+    raw = bytearray(1 + 4 * 8 * 20)
+    raw[1:] = torch.randn(20, 8).numpy().tobytes()
+    x = torch.frombuffer(raw, dtype=torch.float32, offset=1).reshape(20, 8).t()
+    assert x.data_ptr() % 4 != 0
+
+    torch.testing.assert_close(layer(x), layer(x.clone()))
+
+
 def test_operators_keep_the_rules_of_torch_library():
     layer = SparseLinear(6, 4, density=0.5, dtype=torch.float64)
     x = torch.randn(6, 8, dtype=torch.float64, requires_grad=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from sklearn.datasets import load_digits  # noqa: E402
 from torch import nn  # noqa: E402
 
 from ratoon import optimizers  # noqa: E402

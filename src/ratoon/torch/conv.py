@@ -36,9 +36,9 @@ class SparseConv2d(SparseConnections):
     Before the sparse product, windows are laid out in memory, which costs the same at any density;
     dense convolutions need no such step and run near the processor's peak.  So this layer always
     saves parameters, but time only with many channels on small images: by the table in
-    `docs/in-pytorch.md`, from a tenth of 128 channels or a fifth of 256 down, and not at all with 64
-    channels on images of 32 x 32.  Windows are laid out for a few images at a time (at least one),
-    and again in the backward pass instead of being kept.
+    `docs/in-pytorch.md`, from a tenth of 128 channels or a fifth of 256 down, and not at all with
+    64 channels on images of 32 x 32.  Windows are laid out for a few images at a time (at least
+    one), and again in the backward pass instead of being kept.
 
     Examples
     --------

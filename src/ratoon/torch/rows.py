@@ -37,11 +37,11 @@ def lies_in_rows(x: torch.Tensor) -> bool:
 
 
 def as_array(tensor: torch.Tensor) -> NDArray[Any]:
-    """Return the NumPy array on a tensor's memory, or on a copy in C order."""
+    """Return the NumPy array on a tensor's memory, or on a copy in C order and aligned."""
     plain = tensor.detach()
     if plain.ndim == 2 and not plain.is_contiguous() and plain.shape[1] > _LARGE_BATCH:
         plain = plain.contiguous()
-    return np.ascontiguousarray(plain.numpy())
+    return np.require(plain.numpy(), requirements=["C", "A"])
 
 
 @torch.library.custom_op("ratoon::to_rows", mutates_args=())
