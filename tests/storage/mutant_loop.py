@@ -45,7 +45,7 @@ def try_batch(seed, out):
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         changed = mutant(rng, raw)
-        started = time.perf_counter()
+        started = time.process_time()  # not the clock: others may be using the machine
         try:
             document = from_bytes(changed)
         except Violation:
@@ -55,7 +55,7 @@ def try_batch(seed, out):
             outcome = b"a"
             if "estimator" in document.config:
                 outcome = b"a" if use_estimator(document) else b"r"
-        if time.perf_counter() - started > SLOWEST:
+        if time.process_time() - started > SLOWEST:
             outcome = b"s"
         os.write(out, outcome)
 
