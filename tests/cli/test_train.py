@@ -55,6 +55,19 @@ def test_quiet_means_quiet(ratoon, table, tmp_path):
     assert told.err == ""
 
 
+def test_silence_and_a_progress_bar_lead_to_the_same_model(ratoon, tmp_path):
+    # Few samples, many features, no wish: the case in which the network is solved for.
+    np.savez(
+        tmp_path / "few.npz",
+        X=np.random.default_rng(0).normal(size=(24, 300)),
+        y=np.repeat(["ill", "well"], 12),
+    )
+    for name, more in {"a": [], "b": ["-q"], "c": ["--json"]}.items():
+        assert ratoon("train", tmp_path / "few.npz", "-o", tmp_path / name, *more).code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
+
+
 def test_the_same_seed_writes_the_same_bytes(ratoon, table, tmp_path):
     for name, more in {"a": [], "b": ["--threads", "2"], "c": ["--seed", "1"]}.items():
         assert ratoon("train", table, *QUICK, "-o", tmp_path / name, *more).code == 0

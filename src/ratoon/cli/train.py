@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -190,13 +189,8 @@ def train(
         _show_plan(estimator, samples, as_json=as_json)
         return
     train_rows, test_rows = _held_out(samples, test, seed)
-    callbacks: list[Any] = []
-    if not quiet:
-        from ratoon.training.progress import ProgressBar
-
-        callbacks.append(ProgressBar("training", file=sys.stderr))
     try:
-        fit(estimator, samples.take(train_rows), [*callbacks, *checkpoints])
+        fit(estimator, samples.take(train_rows), checkpoints, verbose=not quiet)
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
@@ -220,14 +214,15 @@ def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
     return SparseMLPRegressor(**options)
 
 
-def fit(estimator: Any, samples: Dataset, callbacks: list[Any]) -> None:
-    """Fit with callbacks that are not kept as parameters."""
-    estimator.set_params(callbacks=callbacks or None)
+def fit(estimator: Any, samples: Dataset, callbacks: list[Any], *, verbose: bool) -> None:
+    """Fit with callbacks and a progress bar that are not kept as parameters."""
+    # The bar is not given as a callback: who gives one wants a network trained by epochs.
+    estimator.set_params(callbacks=callbacks or None, verbose=int(verbose))
     try:
         with blaming_the_data():
             estimator.fit(samples.X, samples.labels)
     finally:
-        estimator.set_params(callbacks=None)
+        estimator.set_params(callbacks=None, verbose=0)
     if samples.feature_names is not None:
         estimator.feature_names_in_ = np.array(samples.feature_names, dtype=object)
 
