@@ -15,14 +15,14 @@ from ratoon.storage import CheckpointDirectory
 from ratoon.training import ProgressBar
 from tests.cli.conftest import write_table
 
+QUICK = ["--label", "outcome", "--epochs", "3", "--hidden", "20", "--epsilon", "3"]
+
+
 def assert_same_network(one, other):
     assert one.widths == other.widths
     for a, b in zip(one.layers, other.layers, strict=True):
         assert a.topology == b.topology
         np.testing.assert_array_equal(a.weights, b.weights)
-
-
-QUICK = ["--label", "outcome", "--epochs", "3", "--hidden", "20", "--epsilon", "3"]
 
 
 def test_a_model_is_written_and_told_of(ratoon, table, tmp_path):
