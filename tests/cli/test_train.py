@@ -66,14 +66,12 @@ def test_silence_and_a_progress_bar_lead_to_the_same_model(ratoon, tmp_path):
     # Few samples, many features, no wish: the case in which the network is solved for.
     np.savez(
         tmp_path / "few.npz",
-        X=np.random.default_rng(0).normal(size=(24, 300)),
-        y=np.repeat(["ill", "well"], 12),
+        X=np.random.default_rng(0).normal(size=(16, 200)),
+        y=np.repeat(["ill", "well"], 8),
     )
-    for name, more in {"a": [], "b": ["-q"], "c": ["--json"]}.items():
+    for name, more in {"a": [], "b": ["-q"]}.items():
         assert ratoon("train", tmp_path / "few.npz", "-o", tmp_path / name, *more).code == 0
-    a, b, c = (package.load(tmp_path / name).network_ for name in "abc")
-    assert_same_network(a, b)
-    assert_same_network(a, c)
+    assert_same_network(*(package.load(tmp_path / name).network_ for name in "ab"))
 
 
 def test_the_same_seed_makes_the_same_network(ratoon, table, tmp_path):
