@@ -148,6 +148,10 @@ def train(
             "--dry-run", help="Only say what memory and time it takes.", rich_help_panel=RUN
         ),
     ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a report: one HTML page.", rich_help_panel=RUN),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -200,6 +204,10 @@ def train(
     if output is not None:
         estimator.save(output)
     _report(estimator, samples, train_rows, test_rows, output, as_json=as_json, quiet=quiet)
+    if report is not None:
+        from ratoon.cli.report import report_training
+
+        report_training(estimator, samples, test_rows, report, quiet=quiet)
 
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:

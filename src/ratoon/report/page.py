@@ -1,0 +1,202 @@
+"""The report: one HTML page that needs nothing else, neither network nor scripts."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ratoon.datasets import Dataset
+from ratoon.datasets.optional import require
+from ratoon.report.curves import LearningCurveDisplay
+from ratoon.report.degrees import DegreeDisplay
+from ratoon.report.facts import (
+    data_facts,
+    evaluate,
+    layer_rows,
+    ranked_features,
+    repeat_facts,
+    timing_facts,
+)
+from ratoon.report.inline import inline_svg
+from ratoon.report.matrix import matrix_rows
+from ratoon.report.sizes import ConnectionCountDisplay
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    data: Dataset | None = None,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    held_out: bool | None = None,
+    top: int = 25,
+) -> Path:
+    """Write what a fitted estimator is and does as one self-contained HTML file.
+
+    Parameters
+    ----------
+    estimator : SparseMLPClassifier or SparseMLPRegressor
+        Fitted.
+    path : path
+        The file to write; its folder must exist.
+    data : Dataset, optional
+        Samples to describe and, where they have labels, to score on.  Features in the order of
+        training.
+    title : str, optional
+        Heading of the page.
+    command : str, optional
+        The command that made the network, to be shown as the way to repeat it.
+    held_out : bool, optional
+        Whether the samples were kept out of training.  None if that is not known; the page says
+        so either way.
+    top : int
+        Features in the ranking.
+
+    Returns
+    -------
+    Path
+        Where the page is.
+    """
+    text = render_report(estimator, data, title=title, command=command, held_out=held_out, top=top)
+    target = Path(path)
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def render_report(
+    estimator: Any,
+    data: Dataset | None = None,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    held_out: bool | None = None,
+    top: int = 25,
+) -> str:
+    """Return the page as text; parameters as for `write_report`.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPClassifier
+    >>> model = SparseMLPClassifier((8,), epsilon=2, max_iter=3, random_state=0)
+    >>> page = render_report(model.fit([[0.0, 1.0], [1.0, 0.0]], ["ill", "well"]))
+    >>> page.startswith("<!doctype html>"), "<script" in page
+    (True, False)
+    """
+    jinja2 = require("jinja2", "to write reports")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    found = evaluate(estimator, data)
+    confusion = found.get("confusion")
+    pictures = {name: jinja2.utils.markupsafe.Markup(svg) for name, svg in _draw(estimator).items()}
+    text: str = environment.get_template("page.html").render(
+        title=title or f"{type(estimator).__name__}: report",
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        headline=_headline(estimator, data, found),
+        caution=_caution(held_out) if found else None,
+        data=data_facts(data) if data is not None else [],
+        layers=layer_rows(estimator),
+        totals=_totals(estimator),
+        pictures=pictures,
+        solved=_is_solved(estimator),
+        matrix=matrix_rows(confusion) if confusion is not None else None,
+        features=ranked_features(estimator, data, top),
+        timings=timing_facts(estimator, found.get("seconds")),
+        repeat=repeat_facts(estimator, command),
+    )
+    return text
+
+
+def _is_solved(estimator: Any) -> bool:
+    """Whether the network was solved for instead of trained epoch by epoch."""
+    history = estimator.history_
+    return len(history) == 1 and history[0].learning_rate == 0.0
+
+
+def _draw(estimator: Any) -> dict[str, str]:
+    """Draw every picture of the page."""
+    history = estimator.history_
+    pictures = {}
+    if len(history) > 1:
+        loss = history.column("loss")
+        pictures["loss"] = inline_svg(
+            LearningCurveDisplay({"training": [loss]}, ylabel="loss"),
+            f"Training loss over {len(loss)} epochs, from {loss[0]:.3g} to {loss[-1]:.3g}.",
+            salt="loss",
+            size=(5.2, 3.1),
+        )
+        scores = history.column("validation_score")
+        if None not in scores:
+            pictures["score"] = inline_svg(
+                LearningCurveDisplay({"validation": [scores]}, ylabel="score"),
+                f"Validation score over the epochs, best {max(scores):.3g}.",
+                salt="score",
+                size=(5.2, 3.1),
+            )
+    n_layers = len(estimator.network_.layers)
+    for layer in range(n_layers):
+        degrees = DegreeDisplay.from_estimator(estimator, layer=layer)
+        if degrees.is_uniform:  # a full layer, for one
+            continue
+        pictures[f"degree {layer + 1}"] = inline_svg(
+            degrees,
+            f"Share of neurons of layer {layer + 1} by their number of connections.",
+            salt=f"degree{layer}",
+            size=(5.2, 3.3),
+        )
+    counts = ConnectionCountDisplay.from_estimator(estimator)
+    told = "; ".join(f"{name} {a:,} of {b:,}" for name, (a, b) in counts.counts.items())
+    size = (6.4, 1.0 + 0.62 * len(counts.counts))
+    pictures["sizes"] = inline_svg(counts, f"Connections: {told}.", salt="sizes", size=size)
+    return pictures
+
+
+def _totals(estimator: Any) -> dict[str, str]:
+    report = estimator.report_
+    return {
+        "connections": f"{report.n_connections:,}",
+        "positions": f"{report.n_positions:,}",
+        "density": f"{100 * report.n_connections / report.n_positions:.3g} %",
+        "dtype": report.dtype,
+    }
+
+
+def _headline(estimator: Any, data: Dataset | None, found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the few figures that stand first: word and number."""
+    network = estimator.network_
+    figures = []
+    if found:
+        classifies = "confusion" in found
+        score = f"{100 * found['score']:.1f} %" if classifies else f"{found['score']:.3f}"
+        figures.append(("accuracy" if classifies else "R squared", score))
+    if data is not None:
+        figures.append(("samples", f"{data.n_samples:,}"))
+    figures += [
+        ("neurons", f"{sum(network.widths):,}"),
+        ("connections", f"{network.n_connections:,}"),
+        ("of a dense network", f"{100 * network.n_connections / network.n_positions:.3g} %"),
+    ]
+    return figures
+
+
+def _caution(held_out: bool | None) -> str:
+    if held_out:
+        return "These samples were held out: the network was not trained on them."
+    if held_out is None:
+        return (
+            "The score is on the samples described below. It says how well new samples are"
+            " recognised only if none of them was trained on, which this page cannot know."
+        )
+    return (
+        "The network was trained on these very samples, so the score says nothing about new"
+        " ones. Hold some back with `ratoon train --test 0.3`."
+    )
