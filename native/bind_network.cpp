@@ -294,7 +294,8 @@ template <typename T>
 double gradients(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
                  OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
                  OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
-                 Vector<const Index> order, const std::vector<Vector<T>>& of_weights,
+                 Vector<const Index> order, std::uint64_t dropout_seed, Index step,
+                 const std::vector<Vector<T>>& of_weights,
                  const std::vector<Vector<T>>& of_biases) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
@@ -312,8 +313,8 @@ double gradients(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T>
     }
     const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
     nb::gil_scoped_release release;
-    return network.gradients(samples.view, what, how, order.data(), Index(order.size()), to_weights,
-                             to_biases);
+    return network.gradients(samples.view, what, how, order.data(), Index(order.size()),
+                             dropout_seed, step, to_weights, to_biases);
 }
 
 template <typename T>
@@ -344,7 +345,8 @@ void bind_for(nb::module_& m, const char* name) {
         .def("gradients", &gradients<T>, "samples"_a, "targets"_a.noconvert(),
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
-             "order"_a.noconvert(), "of_weights"_a.noconvert(), "of_biases"_a.noconvert())
+             "order"_a.noconvert(), "dropout_seed"_a, "step"_a, "of_weights"_a.noconvert(),
+             "of_biases"_a.noconvert())
         .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a);
 }
 

@@ -375,9 +375,11 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
 template <typename T>
 double Network<T>::gradients(const Samples& samples, const Targets<T>& targets,
                              const Standardize<T>& how, const Index* order, Index n,
+                             std::uint64_t dropout_seed, Index step,
                              const std::vector<T*>& of_weights, const std::vector<T*>& of_biases) {
     sparse_.reset();
-    dropout_seed_ = step_ = 0;
+    dropout_seed_ = dropout_seed;
+    step_ = std::uint64_t(step);
     const double weight = weight_of(targets, order, n);
     const Redirected<T> redirected(layers_, of_weights, of_biases);
     const double total = add_gradients(samples, targets, how, order, n, weight);

@@ -81,8 +81,8 @@ class Network {
     // The gradient of the mean loss over the samples named by order, for every connection and
     // bias; returns the mean loss.  Nothing is updated.
     double gradients(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                     const Index* order, Index n, const std::vector<T*>& of_weights,
-                     const std::vector<T*>& of_biases);
+                     const Index* order, Index n, std::uint64_t dropout_seed, Index step,
+                     const std::vector<T*>& of_weights, const std::vector<T*>& of_biases);
 
     const std::vector<Layer<T>>& layers() const { return layers_; }
     Index n_in() const { return layers_.front().topology->grid().n_in; }

@@ -214,11 +214,12 @@ class NativeNetwork:
         sample_weights: Array | None = None,
         offset: Array | None = None,
         scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        step: int = 0,
     ) -> tuple[float, list[Array], list[Array]]:
         """Return mean loss over the samples of ``order``, and its gradients; update nothing.
 
         There is one array per layer, aligned with the connections, and one with the biases.
-        Dropout decides as in the first step of a training with ``dropout_seed=0``.
         """
         of_weights = [np.empty(n, dtype=self.dtype) for n in self._n_connections]
         of_biases = [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes]
@@ -231,6 +232,8 @@ class NativeNetwork:
             scaling.scale,
             scaling.clip,
             order,
+            dropout_seed,
+            step,
             of_weights,
             of_biases,
         )

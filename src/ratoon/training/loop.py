@@ -32,6 +32,7 @@ from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.training.callbacks import Callback
 from ratoon.training.plan import TrainingPlan
+from ratoon.training.runner import current_runner
 from ratoon.training.stopping import EarlyStopping
 
 Array = NDArray[Any]
@@ -176,6 +177,8 @@ class Training:
             if first in due:
                 rewired += self._rewire(clock.at(first), order[here : here + batch])
                 native = None
+                if (runner := current_runner()) is not None:
+                    runner.agree(self)
             if first in watched:
                 self._watch(clock.at(first), order[here : here + batch])
             rewire_seconds += time.perf_counter() - started
@@ -224,6 +227,8 @@ class Training:
         clock: Clock,
         stop: int,
     ) -> float:
+        if (runner := current_runner()) is not None:
+            return runner.train(self, order, batch, clock, stop)
         progress = partial(self._tell_progress, clock.step % clock.steps_per_epoch)
         outcome = native.train(
             self.data.samples,

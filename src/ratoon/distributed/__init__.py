@@ -1,0 +1,18 @@
+"""One model over several processes or machines: data parallel, one topology on all of them.
+
+Every rank holds the same network and reads the same samples (a memory map is shared, not copied).
+A rank computes the gradients of its share of each minibatch; their weighted sum is the gradient of
+the whole, and every rank takes the same step.  Rewirings are a function of the seed; after each,
+all take over the topology of rank 0 and compare what they have.
+
+Transport is left to engines that exist: MPI through mpi4py, or threads of one process for tests.
+"""
+
+from __future__ import annotations
+
+from ratoon.distributed.communicator import Communicator as Communicator
+from ratoon.distributed.communicator import SingleRank as SingleRank
+from ratoon.distributed.communicator import ThreadRanks as ThreadRanks
+from ratoon.distributed.data_parallel import DataParallel as DataParallel
+from ratoon.distributed.data_parallel import train_together as train_together
+from ratoon.distributed.mpi import MPICommunicator as MPICommunicator

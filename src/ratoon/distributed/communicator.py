@@ -1,0 +1,130 @@
+"""What training needs of a transport: who am I, sum this, take that from rank 0."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Communicator(Protocol):
+    """A group of ranks that call the same methods in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this one, from 0."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    def add(self, values: Array) -> None:
+        """Replace an array by its sum over all ranks, in place, the same bits on each."""
+        ...
+
+    def from_first(self, value: Any) -> Any:
+        """Return what rank 0 gave."""
+        ...
+
+
+class SingleRank:
+    """Nobody else.
+
+    Examples
+    --------
+    >>> alone = SingleRank()
+    >>> alone.rank, alone.size, alone.from_first("x")
+    (0, 1, 'x')
+    """
+
+    rank = 0
+    size = 1
+
+    def add(self, values: Array) -> None:
+        """Leave the sum of one as it is."""
+
+    def from_first(self, value: Any) -> Any:
+        """Return one's own."""
+        return value
+
+
+@dataclass
+class ThreadRanks:
+    """Ranks as threads of one process: to try and to test, not to gain speed.
+
+    Examples
+    --------
+    >>> def work(communicator):
+    ...     values = np.array([1.0 + communicator.rank])
+    ...     communicator.add(values)
+    ...     return float(values[0])
+    >>> ThreadRanks(2).run(work)
+    [3.0, 3.0]
+    """
+
+    size: int
+    timeout: float = 60.0
+    _places: list[Any] = field(default_factory=list, init=False, repr=False)
+    _barrier: threading.Barrier = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._barrier = threading.Barrier(self.size)
+        self._places = [None] * self.size
+
+    def run(self, work: Callable[[Communicator], Any]) -> list[Any]:
+        """Call ``work`` once per rank, each in a thread; return the results by rank.
+
+        The first error of any rank is raised here, and ends the others.
+        """
+        results: list[Any] = [None] * self.size
+        errors: list[BaseException] = []
+
+        def one(rank: int) -> None:
+            try:
+                results[rank] = work(_ThreadRank(self, rank))
+            except BaseException as error:
+                if not isinstance(error, threading.BrokenBarrierError):
+                    errors.append(error)
+                self._barrier.abort()
+
+        threads = [threading.Thread(target=one, args=(rank,)) for rank in range(self.size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return results
+
+    def exchange(self, rank: int, value: Any) -> list[Any]:
+        """Return what every rank has brought to this meeting."""
+        self._places[rank] = value
+        self._barrier.wait(self.timeout)
+        everything = list(self._places)
+        self._barrier.wait(self.timeout)
+        return everything
+
+
+@dataclass(frozen=True)
+class _ThreadRank:
+    team: ThreadRanks
+    rank: int
+
+    @property
+    def size(self) -> int:
+        return self.team.size
+
+    def add(self, values: Array) -> None:
+        # In the order of ranks, so that all get the same bits.
+        values[...] = np.sum(self.team.exchange(self.rank, values.copy()), axis=0)
+
+    def from_first(self, value: Any) -> Any:
+        return self.team.exchange(self.rank, value)[0]
