@@ -40,6 +40,15 @@ def test_ten_thousand_epochs_leave_the_header_small():
     assert int.from_bytes(raw[:8], "little") < 6000
 
 
+def test_a_quantity_that_is_younger_than_the_file_has_its_default():
+    arrays = history_to_arrays(History([RECORD, RECORD]))
+    for name in ("evaluate_seconds", "validation_loss"):
+        del arrays[f"history/{name}"], arrays[f"history/{name}.state"]
+    expected = replace(RECORD, evaluate_seconds=0.0, validation_loss=None)
+    assert history_from_arrays(arrays) == History([expected, expected])
+    assert arrays == {}
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,11 @@ PREFIX = "history/"
 STATES = {"absent": 0, "finite": 1, "nan": 2, "inf": 3, "-inf": 4}
 """Arrays in files hold finite numbers only; what a number really was stands beside it."""
 
-_INTEGERS = {"epoch", "n_connections", "rewired"}
-_OPTIONAL = {"train_score", "validation_score", "validation_loss"}
-_NAMES = [item.name for item in fields(EpochRecord)]
+_FIELDS = fields(EpochRecord)
+_NAMES = [item.name for item in _FIELDS]
+_INTEGERS = {item.name for item in _FIELDS if item.type == "int"}
+_OPTIONAL = {item.name for item in _FIELDS if "None" in str(item.type)}
+_DEFAULTS = {item.name: item.default for item in _FIELDS if item.default is not MISSING}
 
 
 def history_to_arrays(history: History) -> dict[str, Array]:
@@ -54,6 +56,8 @@ def history_to_arrays(history: History) -> dict[str, Array]:
 def history_from_arrays(arrays: dict[str, Array]) -> History:
     """Take the arrays of a history out of ``arrays`` and return it.
 
+    A quantity that did not exist yet when the file was written has its default value.
+
     Raises
     ------
     FormatError
@@ -61,6 +65,9 @@ def history_from_arrays(arrays: dict[str, Array]) -> History:
     """
     columns: dict[str, list[Any]] = {}
     for name in _NAMES:
+        if PREFIX + name not in arrays and name in _DEFAULTS:
+            columns[name] = [_DEFAULTS[name]] * len(columns["epoch"])
+            continue
         values = _take(arrays, PREFIX + name, np.int64 if name in _INTEGERS else np.float64)
         column: list[Any] = values.tolist()
         if name not in _INTEGERS:
