@@ -187,5 +187,7 @@ def _full_layer(matrix: Array, bias: Array) -> SparseLayer:
 
 
 def _name(kind: MemberKind) -> str:
+    if kind.body in ("lasso", "generation"):
+        return f"few features, {kind.body} {kind.generation or ''}".rstrip()
     prior = "pairs" if kind.q < 0 else f"strength^{kind.q}"
     return f"{kind.body}, {prior}" + (", natural scale" if kind.r else "")

@@ -2,7 +2,8 @@
 
 A member's prior gives feature j the variance ``F_j^q * spread_j^(2r)``: q says how much the
 feature's strength counts, r how much its natural scale does.  The body is linear, or a sparse
-hidden layer of rectified neurons.
+hidden layer of rectified neurons.  For continuous targets there are linear members with few
+features besides.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon.recipe.dual import dual_coefficients
+from ratoon.recipe.few import N_GENERATIONS, generations, lasso_path
 from ratoon.recipe.hidden import HiddenLayer
 from ratoon.recipe.problem import Problem
 from ratoon.recipe.strength import f_statistic, pair_strength
@@ -34,7 +36,8 @@ class MemberKind:
 
     q: int
     r: float
-    body: str  # "linear" or "hidden"
+    body: str  # "linear", "hidden", or linear with few features: "lasso", "generation"
+    generation: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,9 @@ def kinds_for(problem: Problem) -> list[MemberKind]:
     ]
     if problem.has_many_samples and problem.x.shape[1] <= _MOST_FEATURES_FOR_PAIRS:
         kinds.append(MemberKind(PAIR, 0.0, "hidden"))
+    if problem.kind == "squared":
+        kinds.append(MemberKind(0, 0.0, "lasso"))
+        kinds += [MemberKind(1, 0.0, "generation", g + 1) for g in range(N_GENERATIONS)]
     return kinds
 
 
@@ -101,7 +107,18 @@ def fit_members(
     usual = np.median(view.spread[view.spread > 0]) if np.any(view.spread > 0) else 1.0
     spread = view.spread / max(float(usual), 1e-12)
     pairs: Array | None = None
+    bred: Array | None = None
     for kind in kinds:
+        if kind.body == "lasso":
+            x, targets, _, _ = _centred(problem, z)
+            yield _with_few(problem, z, kind, lasso_path(x, targets, penalties.size))
+            continue
+        if kind.body == "generation":
+            if bred is None:
+                x, targets, _, _ = _centred(problem, z)
+                bred = generations(x, targets, strength, penalties)
+            yield _with_few(problem, z, kind, bred[kind.generation - 1])
+            continue
         if kind.q == PAIR:
             if pairs is None:
                 pairs = np.sqrt(pair_strength(z, problem.targets, problem.weights))
@@ -125,12 +142,27 @@ def _fit_member(
     if kind.body == "hidden":
         hidden = HiddenLayer.draw(prior, z, rng, with_bias=problem.has_many_samples)
     features = z if hidden is None else hidden.respond(z)
+    centred, targets, centre, mean = _centred(problem, features)
+    weighed = centred * prior.astype(np.float32) if hidden is None else centred
+    kernel = (weighed @ centred.T).astype(np.float64)
+    duals = dual_coefficients(kernel, targets, penalties)
+    return Member(kind, hidden, centre, weighed, duals, mean)
+
+
+def _centred(problem: Problem, features: Array) -> tuple[Array, Array, Array, Array]:
+    """Return features and targets less their means, times the root of sample weights; the means."""
     weights = problem.weights / problem.weights.mean()
     root = np.sqrt(weights)[:, None]
     centre = np.average(features, axis=0, weights=weights).astype(np.float32)
     mean = np.average(problem.targets, axis=0, weights=weights)
     centred = ((features - centre) * root).astype(np.float32)
-    weighed = centred * prior.astype(np.float32) if hidden is None else centred
-    kernel = (weighed @ centred.T).astype(np.float64)
-    duals = dual_coefficients(kernel, (problem.targets - mean) * root, penalties)
-    return Member(kind, hidden, centre, weighed, duals, mean)
+    return centred, (problem.targets - mean) * root, centre, mean
+
+
+def _with_few(problem: Problem, z: Array, kind: MemberKind, weights: Array) -> Member:
+    """Return a member whose weights (penalties, features, outputs) are known, most of them 0."""
+    _, _, centre, mean = _centred(problem, z)
+    used = np.flatnonzero(weights.any(axis=(0, 2)))
+    basis = np.zeros((used.size, z.shape[1]), dtype=np.float32)
+    basis[np.arange(used.size), used] = 1.0
+    return Member(kind, None, centre, basis, weights[:, used], mean)
