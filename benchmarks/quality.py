@@ -20,6 +20,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 from pathlib import Path
 
+from quality.regression import study
 from quality.report import write_report
 from quality.rows import METHODS, read_rows, run_all
 from quality.sets import WIDE, default_folder, names_in
@@ -30,7 +31,8 @@ examples:
   python benchmarks/quality.py --splits 0-19 --methods ratoon,ridge,f_ridge,l1,two_phase
   python benchmarks/quality.py --data my_sets/ --splits 0-4 --jobs 4
   python benchmarks/quality.py --quick
-  python benchmarks/quality.py --report     # only write the tables again
+  python benchmarks/quality.py --report        # only write the tables again
+  python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
 """
 
 
@@ -61,12 +63,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS / "quality.md")
     parser.add_argument("--quick", action="store_true", help="two splits, three cheap methods")
     parser.add_argument("--report", action="store_true", help="run nothing")
+    parser.add_argument("--regression", action="store_true", help="the regression study instead")
     return parser.parse_args()
 
 
 def main() -> None:
     """Run what is missing, and write tables and picture."""
     given = arguments()
+    if given.regression:
+        n_seeds = 2 if given.quick else 5
+        print(study(given.out.with_name("quality-regression.md"), n_seeds, given.jobs))
+        return
     sets = names_in(given.data) if given.sets is None else given.sets.split(",")
     if given.sets == "wide" or (given.quick and given.sets is None):
         sets = [name for name in WIDE if name in names_in(given.data)]

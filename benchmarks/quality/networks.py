@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from quality.rivals import Answer, strength
-from quality.sets import Split, standardised
 from scipy.special import softmax
 
+from quality.rivals import Answer, strength
+from quality.sets import Split, standardised
 from ratoon import SparseMLPClassifier
 from ratoon.evolution import SET, Static, Strategy
 from ratoon.experiments.trial import PaperSettings, run_trial

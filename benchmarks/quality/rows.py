@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
+
 from quality import networks, rivals
 from quality.scores import judge
 from quality.sets import Split, load, split
@@ -66,7 +67,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        found = {(row["method"], row["set"], int(row["split"])): row for row in csv.DictReader(file)}
+        found = {
+            (row["method"], row["set"], int(row["split"])): row for row in csv.DictReader(file)
+        }
     return [
         {
             **row,
