@@ -12,6 +12,7 @@ from common.roofline import least_seconds
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 MARKERS = "osv^D<>ph"
 
@@ -40,8 +41,10 @@ def draw(content: dict[str, Any], path: str | Path) -> None:
     memory_axes.plot(ends, [12 * n / 1e9 for n in ends], "k--", linewidth=1, label="12 bytes each")
     for axes, label in ((time_axes, "seconds per step"), (memory_axes, "peak memory, GB")):
         axes.set(xscale="log", yscale="log", xlabel="connections", ylabel=label)
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(True, which="major", alpha=0.3)
-        axes.legend(fontsize=7)
+    time_axes.legend(fontsize=7)
+    memory_axes.legend(handles=memory_axes.lines[-1:], fontsize=7)
     batch, threads = content["growth_batch"], content["threads"]
     figure.suptitle(
         f"1000-n-n-10, epsilon 10, batch {batch}, {threads} thread(s), {content['machine']['cpu']}"

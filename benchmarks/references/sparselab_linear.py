@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,11 @@ class SparselabNetwork(Reference):
         parts: list[Any] = []
         for matrix in start.matrices:
             n_in, n_out = matrix.shape
-            layer = sparselab.SparseLinear(n_in, n_out, sparsity=1 - matrix.nnz / (n_in * n_out))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # torch: CSR "in beta state"
+                layer = sparselab.SparseLinear(
+                    n_in, n_out, sparsity=1 - matrix.nnz / (n_in * n_out)
+                )
             by_output = matrix.T.tocsr()
             layer._csr = sparselab.PaddedCSR.from_torch_sparse_csr(torch_csr(by_output))
             layer._values = torch.nn.Parameter(torch.from_numpy(np.asarray(layer._csr.values)))
@@ -57,7 +62,7 @@ class SparselabNetwork(Reference):
             for layer in self.network[::2]:
                 layer._values.mul_(1.0 - self.hyper.decay)
         self.optimizer.step()
-        return float(loss)
+        return float(loss.detach())
 
     def forward(self, layer: int, a: Array) -> Array:
         """Not to be had by the layer."""
