@@ -26,7 +26,6 @@ from common.tables import markdown, numbers, parser, write_json
 from common.timing import Timing
 from numpy.typing import NDArray
 from references.start import samples_of
-from strategies_accuracy import table as accuracy_table
 
 from ratoon.evolution import STRATEGIES, Clock, Static
 from ratoon.network import SparseMLP
@@ -118,6 +117,7 @@ def measure(name: str, model: dict[str, Any], threads: int, limit_gb: float) -> 
             "rewire_s": training.timing.wall_s,
             "rewire_cpu_s": training.timing.cpu_s,
             "rewire_s_each": training.timing.walls,
+            "rewire_cpu_s_each": training.timing.cpus,
             "watch_s": training.watching.wall_s if training.watching.walls else 0.0,
             "grown": sum(training.history.column("rewired")) / len(training.timing.walls),
             "extra_mb": max(training.extra_mb),
@@ -134,6 +134,7 @@ def row_of(found: dict[str, Any]) -> dict[str, Any]:
         "strategy": found["strategy"],
         "rewiring, s": found.get("rewire_s"),
         "CPU, s": found.get("rewire_cpu_s"),
+        "slowest, CPU s": max(found.get("rewire_cpu_s_each", [0.0])) or None,
         "grown": found.get("grown"),
         "connections after": found["connections_after"],
         "over arrays": found.get("extra_over_arrays"),
@@ -166,6 +167,8 @@ def measure_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
 def compare_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Train all strategies on data; return text and figures."""
+    from strategies_accuracy import table  # brings scikit-learn along, 140 MB
+
     settings = {
         "hidden": given.hidden,
         "epsilon": 10.0,
@@ -185,7 +188,7 @@ def compare_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         if "failed" in found:
             raise SystemExit(found["failed"])
         results.append(found)
-        texts.append(accuracy_table(found))
+        texts.append(table(found))
         print(texts[-1] + "\n", flush=True)
     title = f"hidden {given.hidden}, {given.epochs} epochs, {given.splits} splits"
     return title + "\n\n" + "\n\n".join(texts), {"settings": settings, "data": results}
