@@ -11,6 +11,7 @@ import typer
 from ratoon.cli.config import use_config
 from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import print_json, print_table, say
+from ratoon.cli.ranks import communicator_for, together
 from ratoon.cli.samples import (
     DataFile,
     JsonOption,
@@ -152,6 +153,14 @@ def train(
         Path | None,
         typer.Option(help="Also write a report: one HTML page.", rich_help_panel=RUN),
     ] = None,
+    distributed: Annotated[
+        str | None,
+        typer.Option(help="mpi: train together with the other ranks.", rich_help_panel=RUN),
+    ] = None,
+    average_every: Annotated[
+        int | None,
+        typer.Option(min=1, help="With ranks: average every so many steps.", rich_help_panel=RUN),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -166,9 +175,13 @@ def train(
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
 
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
+
+      mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
     """
     del config
-    quiet = quiet or as_json
+    world = communicator_for(distributed)
+    speaks = world is None or world.rank == 0
+    quiet = quiet or as_json or not speaks
     given = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -186,7 +199,7 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
-    checkpoints = _checkpoints(checkpoint, every, resume=resume)
+    checkpoints = _checkpoints(checkpoint, every, resume=resume) if speaks else []
     samples = labels_of(read_samples(data, label, missing, quiet=quiet, task=task), data)
     estimator = make_estimator(samples, given)
     if dry_run:
@@ -194,13 +207,17 @@ def train(
         return
     train_rows, test_rows = _held_out(samples, test, seed)
     try:
-        fit(estimator, samples.take(train_rows), checkpoints, verbose=not quiet)
+        with together(world, average_every) as following:
+            callbacks = [*checkpoints, *following]
+            fit(estimator, samples.take(train_rows), callbacks, verbose=not quiet)
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
                 f"The same command with --resume goes on from {checkpoint}."
             ) from None
         raise
+    if not speaks:
+        return
     if output is not None:
         estimator.save(output)
     _report(estimator, samples, train_rows, test_rows, output, as_json=as_json, quiet=quiet)

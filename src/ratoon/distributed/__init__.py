@@ -15,4 +15,5 @@ from ratoon.distributed.communicator import SingleRank as SingleRank
 from ratoon.distributed.communicator import ThreadRanks as ThreadRanks
 from ratoon.distributed.data_parallel import DataParallel as DataParallel
 from ratoon.distributed.data_parallel import train_together as train_together
+from ratoon.distributed.follow import Follow as Follow
 from ratoon.distributed.mpi import MPICommunicator as MPICommunicator

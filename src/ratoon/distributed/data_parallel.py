@@ -81,10 +81,10 @@ class DataParallel:
         """Take over the layers of rank 0 after a rewiring, and compare what all have."""
         for index, layer in enumerate(training.network.layers):
             told = self.communicator.from_first(
-                _parts_of(layer) if self.communicator.rank == 0 else None
+                parts_of(layer) if self.communicator.rank == 0 else None
             )
             if self.communicator.rank != 0:
-                _take_over(layer, told)
+                take_over(layer, told)
             self._compare(layer, index)
 
     # ------------------------------------------------------------------------------ together
@@ -211,7 +211,8 @@ class DataParallel:
             )
 
 
-def _parts_of(layer: SparseLayer) -> dict[str, Any]:
+def parts_of(layer: SparseLayer) -> dict[str, Any]:
+    """Return all of a layer that training changes, as plain arrays."""
     topology = layer.topology
     return {
         "shape": topology.shape,
@@ -220,16 +221,21 @@ def _parts_of(layer: SparseLayer) -> dict[str, Any]:
         "starts": np.array(topology.starts),
         "packed": np.array(topology.packed),
         "weights": layer.weights,
+        "bias": layer.bias,
         "state": layer.state,
+        "bias_state": layer.bias_state,
     }
 
 
-def _take_over(layer: SparseLayer, parts: dict[str, Any]) -> None:
+def take_over(layer: SparseLayer, parts: dict[str, Any]) -> None:
+    """Make a layer what `parts_of` has told; indices are checked on the way."""
     layer.topology = Topology.checked(
         parts["shape"], parts["tile"], parts["grouped"], parts["starts"], parts["packed"]
     )
     layer.weights = np.array(parts["weights"])
+    layer.bias = np.array(parts["bias"])
     layer.state = [np.array(values) for values in parts["state"]]
+    layer.bias_state = [np.array(values) for values in parts["bias_state"]]
 
 
 @contextmanager

@@ -1,0 +1,44 @@
+"""`--distributed`: one training over several processes, of which the first one speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ratoon.errors import InvalidParameterError
+
+TRANSPORTS = ("mpi",)
+
+
+def communicator_for(transport: str | None) -> Any | None:
+    """Return the group this process belongs to, or None if it works alone."""
+    if transport is None:
+        return None
+    if transport not in TRANSPORTS:
+        raise InvalidParameterError(
+            f"--distributed must be one of {TRANSPORTS}, got {transport!r}."
+        )
+    from ratoon.distributed import MPICommunicator
+
+    return MPICommunicator()
+
+
+@contextmanager
+def together(communicator: Any | None, average_every: int | None) -> Iterator[list[Any]]:
+    """Train together inside the block; yields the callbacks that this takes.
+
+    An error on one rank ends all of them: the others would wait for it for ever.
+    """
+    if communicator is None:
+        yield []
+        return
+    from ratoon.distributed import Follow, train_together
+
+    try:
+        with train_together(communicator, average_every=average_every):
+            yield [Follow(communicator)]
+    except BaseException as error:
+        if communicator.size > 1:
+            communicator.abort(f"{type(error).__name__}: {error}")
+        raise
