@@ -132,20 +132,32 @@ def models(draw):
     return Model(layers, loss, dtype=draw(st.sampled_from(DTYPES)), seed=draw(st.integers(0, 99)))
 
 
+# Minibatches of more than 32 samples are taken in blocks; those of few non-zeros in another way.
+BATCHES = st.one_of(st.integers(1, 40), st.integers(60, 70))
+EXTRAS = st.fixed_dictionaries(
+    {name: st.booleans() for name in ("sample_weights", "offset", "scaling")}
+)
+
+
 @pytest.mark.parametrize("isa", available_isas())
 @given(
     model=models(),
-    n=st.integers(1, 50),
-    batch=st.integers(1, 40),
+    n=st.integers(1, 80),
+    batch=BATCHES,
     rule=st.sampled_from(RULES),
-    wanted=st.fixed_dictionaries(
-        {name: st.booleans() for name in ("sample_weights", "offset", "scaling")}
-    ),
+    wanted=EXTRAS,
+    annealed=st.booleans(),
+    density=st.sampled_from([None, 0.0, 0.02, 0.1, 0.8]),
 )
-def test_training_agrees_with_its_twin(isa, model, n, batch, rule, wanted):
+def test_training_agrees_with_its_twin(isa, model, n, batch, rule, wanted, annealed, density):
     x, targets, extras = data_for(model, n, **wanted)
     order = np.random.default_rng(1).permutation(n)
-    steps = [replace(STEP, lr=0.1 / (1 + k)) for k in range(-(-n // batch))]
+    rates = [0.1 / (1 + k * annealed) for k in range(-(-n // batch))]
+    steps = [replace(STEP, lr=rate) for rate in rates]
+    if density is not None:
+        x = scipy.sparse.csr_array(x * (np.random.default_rng(2).random(x.shape) < density))
+        if "scaling" in extras:
+            extras["scaling"] = replace(extras["scaling"], shift=None)
     twin, twin_network = model.twin()
 
     with use_isa(isa):
@@ -195,13 +207,31 @@ def test_predictions_agree_with_their_twin(model, n, scaled, data):
     assert_allclose(out, exact, rtol=rtol, atol=rtol * max(1, np.abs(exact).max()))
 
 
-@given(
-    model=models(),
-    n=st.integers(1, 20),
-    wanted=st.fixed_dictionaries(
-        {name: st.booleans() for name in ("sample_weights", "offset", "scaling")}
-    ),
-)
+@given(model=models(), n=BATCHES, wanted=EXTRAS)
+def test_gradients_agree_with_their_twin_and_change_nothing(model, n, wanted):
+    x, targets, extras = data_for(model, n + 3, **wanted)
+    order = np.random.default_rng(1).permutation(n + 3)[:n]
+    _, twin = model.twin()
+    before = model.bytes()
+    place = {"dropout_seed": 3, "step": 7}
+
+    loss, *gradients = model.native().gradients(
+        as_samples(x, model.dtype), targets, order, **place, **extras
+    )
+
+    exact_loss, *exact = twin.gradients(
+        as_float64(x), as_float64(targets), order, **place, **exact_extras(extras)
+    )
+    rtol = RTOL[model.dtype]
+    assert_allclose(loss, exact_loss, rtol=rtol, atol=rtol)
+    for arrays, exact_arrays in zip(gradients, exact, strict=True):
+        for actual, expected in zip(arrays, exact_arrays, strict=True):
+            size = max(1.0, np.abs(expected).max(initial=0))
+            assert_allclose(actual, expected, rtol=rtol, atol=rtol * size)
+    assert model.bytes() == before
+
+
+@given(model=models(), n=BATCHES, wanted=EXTRAS)
 def test_signals_agree_with_their_twin_and_change_nothing(model, n, wanted):
     x, targets, extras = data_for(model, n + 3, **wanted)
     order = np.random.default_rng(1).permutation(n + 3)[:n]

@@ -20,7 +20,10 @@ from ratoon.topology import Topology
 Array = NDArray[Any]
 
 BLOCK = 32
-"""Samples that go through the network together."""
+"""Samples that go through the network together; a wider minibatch is taken in blocks."""
+
+Blocks = list[tuple[int, int]]
+"""How a minibatch goes through the network: of every block, its samples and its lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +113,13 @@ class ReferenceNetwork:
         """Train on the samples named by ``order``, minibatch by minibatch, the last one short."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
         x = as_read(samples, scaling)
-        lanes = lanes_of(min(batch, order.size))
+        widest = min(batch, order.size)
+        in_blocks = widest > BLOCK and not is_read_sparsely(samples, batch)
         total = total_weight = 0.0
         for done, step in enumerate(steps):
             rows = order[done * batch : (done + 1) * batch]
-            flows = self._forward(x[rows].T, lanes, dropout_seed, first_step + done)
+            blocks = blocks_of(rows.size) if in_blocks else [(rows.size, lanes_of(widest))]
+            flows = self._forward(x[rows].T, blocks, dropout_seed, first_step + done)
             loss = self._output_error(flows[-1], targets, rows, weights, offset)
             total += loss
             total_weight += float(weights[rows].sum())
@@ -145,22 +150,47 @@ class ReferenceNetwork:
     ) -> list[tuple[Array, Array]]:
         """Return what flows through every layer for one minibatch: (activations, errors)."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
-        flows = self._forward(as_read(samples, scaling)[order].T, lanes_of(order.size), 0, 0)
+        blocks = [(order.size, lanes_of(order.size))]
+        flows = self._forward(as_read(samples, scaling)[order].T, blocks, 0, 0)
         self._output_error(flows[-1], targets, order, weights, offset)
         self._backward(flows, Rule.SGD, Step(lr=0.0))
         return [(flow.x, flow.error) for flow in flows]
 
-    def _forward(self, x: Array, lanes: int, dropout_seed: int, step: int) -> list[Flow]:
+    def gradients(
+        self,
+        samples: Any,
+        targets: Array,
+        order: NDArray[np.int64],
+        *,
+        sample_weights: Array | None = None,
+        offset: Array | None = None,
+        scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        step: int = 0,
+    ) -> tuple[float, list[Array], list[Array]]:
+        """Return mean loss over the samples of ``order``, and its gradients; update nothing."""
+        weights = np.ones(len(targets)) if sample_weights is None else sample_weights
+        x = as_read(samples, scaling)[order].T
+        flows = self._forward(x, blocks_of(order.size), dropout_seed, step)
+        total = self._output_error(flows[-1], targets, order, weights, offset)
+        self._backward(flows, Rule.SGD, Step(lr=0.0))
+        of_weights = [np.empty_like(layer.weights) for layer in self.layers]
+        for layer, flow, out in zip(self.layers, flows, of_weights, strict=True):
+            backward(layer.topology, Rule.STORE, layer.weights, flow.x, flow.error, first=out)
+        of_biases = [flow.error.sum(axis=1) for flow in flows]
+        return mean_of(total, float(weights[order].sum())), of_weights, of_biases
+
+    def _forward(self, x: Array, blocks: Blocks, dropout_seed: int, step: int) -> list[Flow]:
         flows: list[Flow] = []
         for number, layer in enumerate(self.layers):
             before = forward(layer.topology, layer.weights, layer.bias, x)
             after = before.copy()
             activate(layer.activation, after, slope=layer.slope)
-            # Decisions are numbered over rows of `lanes`, also where the minibatch has fewer.
             factors = np.ones_like(before)
             if layer.dropout > 0:
-                factors = dropout_factors(
-                    before, lanes, layer.dropout, dropout_seed, step * 1024 + number
+                counter = step * 1024 + number
+                factors[:] = dropout_factors(
+                    before.shape[0], blocks, layer.dropout, dropout_seed, counter, x.dtype
                 )
             flows.append(Flow(x, before, after, factors, np.zeros_like(before)))
             x = flows[-1].y
@@ -231,19 +261,37 @@ def mean_of(total: float, weight: float) -> float:
     return total / weight if weight > 0 else 0.0
 
 
-def dropout_factors(rows: Array, lanes: int, rate: float, seed: int, counter: int) -> Array:
+def blocks_of(batch: int) -> Blocks:
+    """Return how a minibatch is taken in blocks.
+
+    Examples
+    --------
+    >>> blocks_of(75)
+    [(32, 32), (32, 32), (11, 16)]
+    """
+    sizes = [min(BLOCK, batch - first) for first in range(0, batch, BLOCK)]
+    return [(size, lanes_of(size)) for size in sizes]
+
+
+def is_read_sparsely(samples: Any, batch: int) -> bool:
+    """Tell whether training looks at the stored entries only: few in a minibatch, many features."""
+    if not scipy.sparse.issparse(samples):
+        return False
+    n_rows, n_features = samples.shape
+    return bool(samples.nnz / n_rows * batch < 0.25 * n_features)
+
+
+def dropout_factors(
+    n_rows: int, blocks: Blocks, rate: float, seed: int, counter: int, dtype: Any
+) -> Array:
     """Return 0 or 1 / (1 - rate) for every neuron and sample of a minibatch.
 
-    A minibatch of more than `BLOCK` samples is taken in blocks, each with random numbers and a
-    number of lanes of its own.
+    Every block has random numbers of its own.  They are numbered over rows of all its lanes, also
+    where there are fewer samples.
     """
-    n_rows, batch = rows.shape
-    in_blocks = lanes > BLOCK
     parts = []
-    for block, first in enumerate(range(0, batch, BLOCK)):
-        size = min(BLOCK, batch - first)
-        width = lanes_of(size) if in_blocks else lanes
-        factors = np.ones(n_rows * width, dtype=rows.dtype)
-        drop(rate, factors, seed=random_bits(seed, counter + (block << 40)))
-        parts.append(factors.reshape(-1, width)[:, :size])
+    for number, (size, lanes) in enumerate(blocks):
+        factors = np.ones(n_rows * lanes, dtype=dtype)
+        drop(rate, factors, seed=random_bits(seed, counter + (number << 40)))
+        parts.append(factors.reshape(-1, lanes)[:, :size])
     return np.hstack(parts)
