@@ -1,4 +1,4 @@
-"""Train a sparse PyTorch model on two ranks: torchrun --nproc-per-node=2 examples/torch_two_ranks.py
+"""Two ranks: torchrun --nproc-per-node=2 examples/torch_two_ranks.py
 
 Every rank sees its own samples; DDP averages the gradients of the values, and `Evolver` rewires
 all ranks alike because the seed and the weights are the same everywhere.
