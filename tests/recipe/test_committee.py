@@ -1,0 +1,139 @@
+"""Committees: folds, shares, the melted network, temperature, every kind of target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, r2_score
+
+from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon.losses import mean_loss
+from ratoon.recipe import Problem, fit_committee, suits
+from ratoon.recipe.calibration import best_temperature
+from ratoon.recipe.committee import _folds, _melted
+from ratoon.recipe.members import fit_members, kinds_for
+from ratoon.recipe.views import View
+
+
+def test_folds_are_stratified_and_the_same_for_the_same_seed(make_classes):
+    problem = make_classes(n_samples=90, n_classes=3)
+    folds = _folds(problem, 10, seed=3, repeat=0)
+    for fold in range(10):
+        counts = np.bincount(problem.groups[folds == fold], minlength=3)
+        assert counts.max() - counts.min() <= 1
+    assert (folds == _folds(problem, 10, seed=3, repeat=0)).all()
+    assert (folds != _folds(problem, 10, seed=4, repeat=0)).any()
+
+
+def test_the_network_is_the_sum_of_its_members_to_float32_precision(make_continuous):
+    problem = make_continuous()
+    view = View.of(problem.x, problem.weights)
+    z = view.read(problem.x)
+    penalties = np.array([0.1, 1.0])
+    kinds = kinds_for(problem)
+    members = list(fit_members(problem, view, z, kinds, penalties, np.random.default_rng(0)))
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet(np.ones(2 * len(kinds))).reshape(-1, 2)
+    network = _melted(members, list(shares), view)
+    expected = sum(
+        np.tensordot(share, member.outputs(z), axes=1)
+        for member, share in zip(members, shares, strict=True)
+    )
+    # Sums of some thousand products in float32: five digits.
+    np.testing.assert_allclose(network.outputs(problem.x), expected, atol=2e-4)
+
+
+def test_a_committee_is_the_same_for_the_same_seed(make_classes):
+    problem = make_classes()
+    first, again, other = (fit_committee(problem, seed) for seed in (0, 0, 1))
+    assert (first.network.outputs(problem.x) == again.network.outputs(problem.x)).all()
+    assert (first.network.outputs(problem.x) != other.network.outputs(problem.x)).any()
+    assert sum(first.shares.values()) == pytest.approx(1.0)
+
+
+def test_temperature_improves_the_log_loss_of_samples_held_out():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    margin = np.where(rng.random(400) < 0.9, 1.0, -1.0) * (2.0 * y - 1.0)
+    outputs = np.stack((-margin, margin), axis=1) * 0.3
+    hits = np.eye(2)[y]
+    chosen = best_temperature(outputs[:200], 2 * hits[:200] - 1, np.ones(200), "softmax")
+    before, after = (
+        mean_loss("softmax_cross_entropy", factor * outputs[200:], hits[200:], np.ones(200))
+        for factor in (1.0, chosen)
+    )
+    assert chosen > 1
+    assert after < before
+
+
+def test_continuous_targets_have_no_temperature():
+    assert best_temperature(np.ones((3, 1)), np.ones((3, 1)), np.ones(3), "squared") == 1.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 9])
+def test_classes_are_learnt_and_probabilities_beat_guessing(make_classes, n_classes):
+    problem = make_classes(n_samples=108, n_classes=n_classes)
+    train, test = problem.take(np.arange(72)), problem.take(np.arange(72, 108))
+    model = SparseMLPClassifier(random_state=0).fit(train.x, train.groups)
+    assert model.score(test.x, test.groups) > 1.5 / n_classes
+    chances = model.predict_proba(test.x)
+    assert log_loss(test.groups, chances, labels=range(n_classes)) < np.log(n_classes)
+
+
+def test_constant_features_and_a_class_of_one_row_do_no_harm(make_classes):
+    problem = make_classes(n_samples=40)
+    problem.x[:, 50:60] = 3.0
+    y = problem.groups.copy()
+    y[0] = 7
+    model = SparseMLPClassifier(random_state=0).fit(problem.x, y)
+    assert np.isfinite(model.predict_proba(problem.x)).all()
+    assert model.classes_.tolist() == [0, 1, 7]
+
+
+def test_several_labels_at_once(make_classes):
+    problem = make_classes(n_samples=60, n_classes=3)
+    labels = np.stack((problem.groups == 0, problem.groups != 1), axis=1)
+    whole = Problem(problem.x, 2.0 * labels - 1.0, problem.weights, None, "sigmoid")
+    outputs = fit_committee(whole, 0).network.outputs(problem.x)
+    assert ((outputs > 0) == labels).mean() > 0.95
+
+
+def test_regression_finds_few_features_among_many(make_continuous):
+    problem = make_continuous(n_samples=260, n_features=400)
+    x, y = problem.x, problem.targets[:, 0]
+    model = SparseMLPRegressor(random_state=0).fit(x[:60], y[:60])
+    assert r2_score(y[60:], model.predict(x[60:])) > 0.95
+
+
+def test_class_weights_move_the_boundary(make_classes):
+    problem = make_classes(n_samples=60, seed=3)
+    rare = np.r_[np.flatnonzero(problem.groups == 0), np.flatnonzero(problem.groups == 1)[:6]]
+    x, y = problem.x[rare], problem.groups[rare]
+    fresh = make_classes(n_samples=200, seed=4).x
+    plain, weighed = (
+        SparseMLPClassifier(random_state=0, class_weight=given).fit(x, y).predict(fresh).mean()
+        for given in (None, {0: 1.0, 1: 20.0})
+    )
+    assert weighed > plain
+
+
+def test_rows_judged_have_outputs_of_members_that_had_not_seen_them(make_classes):
+    rng = np.random.default_rng(0)
+    problem = make_classes(n_samples=60)
+    noise = Problem(
+        rng.standard_normal(problem.x.shape).astype(np.float32),
+        problem.targets,
+        problem.weights,
+        problem.groups,
+        "softmax",
+    )
+    committee = fit_committee(noise, 0)
+    seen = committee.network.outputs(noise.x).argmax(axis=1) == noise.groups
+    unseen = committee.cross_validated.argmax(axis=1) == noise.groups
+    assert seen.mean() > unseen.mean() + 0.2
+
+
+def test_committees_are_for_few_samples_and_many_features():
+    assert suits(100, 22_283)
+    assert not suits(100_000, 20_000)
+    assert not suits(10, 20_000)

@@ -1,0 +1,122 @@
+"""Views, ridge in the dual, and single members."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso, Ridge
+
+from ratoon.recipe.dual import dual_coefficients
+from ratoon.recipe.few import generations, lasso_path
+from ratoon.recipe.hidden import FAN_IN, HiddenLayer
+from ratoon.recipe.members import MemberKind, fit_members, kinds_for
+from ratoon.recipe.views import CLIP, View
+
+PENALTIES = np.array([0.01, 1.0])
+
+
+def fitted(problem, *kinds, seed=0, penalties=PENALTIES):
+    view = View.of(problem.x, problem.weights)
+    z = view.read(problem.x)
+    rng = np.random.default_rng(seed)
+    return z, list(fit_members(problem, view, z, list(kinds), penalties, rng))
+
+
+def test_a_view_is_clipped_z_scores_and_0_for_constant_features():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((50, 4)).astype(np.float32)
+    x[0, 0], x[:, 3] = 1e3, 7.0
+    view = View.of(x, np.ones(50))
+    z = view.read(x)
+    assert z[0, 0] == CLIP
+    assert not z[:, 3].any()
+    np.testing.assert_allclose(
+        z[:, 1:3], (x[:, 1:3] - x[:, 1:3].mean(0)) / x[:, 1:3].std(0), atol=1e-5
+    )
+
+
+def test_a_view_takes_weights_for_repetitions(make_classes, repeat):
+    problem = make_classes()
+    counts = np.arange(60) % 3 + 1
+    weighed, many = View.of(problem.x, counts.astype(float)), repeat(problem, counts)
+    plain = View.of(many.x, many.weights)
+    np.testing.assert_allclose(weighed.mean, plain.mean, atol=1e-6)
+    np.testing.assert_allclose(weighed.spread, plain.spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_samples", [30, 450])
+def test_the_dual_solution_is_that_of_ridge(n_samples):
+    rng = np.random.default_rng(0)
+    x, t = rng.standard_normal((n_samples, 500)), rng.standard_normal((n_samples, 2))
+    kernel = x @ x.T
+    duals = dual_coefficients(kernel, t, PENALTIES)
+    for dual, penalty in zip(duals, PENALTIES, strict=True):
+        alpha = penalty * np.trace(kernel) / n_samples
+        expected = Ridge(alpha=alpha, fit_intercept=False).fit(x, t).coef_.T
+        np.testing.assert_allclose(x.T @ dual, expected, atol=1e-8)
+
+
+def test_a_linear_member_is_ridge_with_its_prior(make_classes):
+    problem = make_classes()
+    z, [member] = fitted(problem, MemberKind(0, 0.0, "linear"))
+    alpha = 0.01 * np.square(z - z.mean(0)).sum() / len(z)
+    expected = Ridge(alpha=alpha).fit(z.astype(np.float64), problem.targets).predict(z)
+    np.testing.assert_allclose(member.outputs(z)[0], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("q", [0, 2])
+def test_members_take_weights_for_repetitions(make_classes, repeat, q):
+    problem = make_classes()
+    counts = np.arange(60) % 3 + 1
+    weighed = make_classes(weights=counts.astype(float))
+    many = repeat(problem, counts)
+    z, [one] = fitted(weighed, MemberKind(q, 0.0, "linear"))
+    # Weights are relative: the penalty is as large, per sample, for 60 weighed ones as for 60.
+    _, [other] = fitted(many, MemberKind(q, 0.0, "linear"), penalties=PENALTIES * counts.mean())
+    np.testing.assert_allclose(one.outputs(z), other.outputs(z), atol=1e-3)
+
+
+def test_the_response_of_a_hidden_layer_follows_its_prior():
+    prior = np.r_[np.full(50, 3.0), np.zeros(50)]
+    z = np.eye(100, dtype=np.float32)
+    layer = HiddenLayer.draw(prior, z, np.random.default_rng(0), with_bias=False)
+    sizes = np.square(layer.respond(z)).sum(axis=1)
+    assert not sizes[50:].any()
+    assert sizes[:50].std() / sizes[:50].mean() < 0.4
+    assert layer.weights.nnz <= FAN_IN * layer.weights.shape[1]
+
+
+def test_weights_of_a_member_give_its_outputs(make_continuous):
+    problem = make_continuous(n_outputs=2)
+    z, members = fitted(problem, *kinds_for(problem))
+    share = np.array([0.3, 0.7])
+    for member in members:
+        expected = np.tensordot(share, member.outputs(z), axes=1)
+        found = (member.features(z) - member.centre) @ member.weights(share) + member.mean
+        np.testing.assert_allclose(found, expected, atol=1e-3, err_msg=str(member.kind))
+
+
+def test_the_lasso_path_is_that_of_scikit_learn(make_continuous):
+    problem = make_continuous()
+    x = problem.x - problem.x.mean(0)
+    t = problem.targets - problem.targets.mean(0)
+    path = lasso_path(x, t, 6)
+    top = np.abs(x.T @ t).max()
+    for number, level in enumerate(np.logspace(0, np.log10(0.03), 7)[1:4]):
+        model = Lasso(level * top / len(x), fit_intercept=False).fit(x, t[:, 0])
+        np.testing.assert_allclose(path[number, :, 0], model.coef_, atol=0.02)
+
+
+def test_generations_narrow_down_to_the_features_that_matter(make_continuous):
+    problem = make_continuous()
+    x = problem.x - problem.x.mean(0)
+    t = problem.targets - problem.targets.mean(0)
+    weights = np.square(generations(x, t, np.ones(150), PENALTIES)[:, 0, :, 0])
+    shares = weights[:, :3].sum(axis=1) / weights.sum(axis=1)
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] > 0.95
+
+
+def test_members_with_few_features_are_for_continuous_targets_only(make_classes, make_continuous):
+    assert not {"lasso", "generation"} & {kind.body for kind in kinds_for(make_classes())}
+    assert {"lasso", "generation"} <= {kind.body for kind in kinds_for(make_continuous())}
