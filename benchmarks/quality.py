@@ -11,12 +11,6 @@ Rows go to a CSV as they come, and what has a row is not run again.
 
 from __future__ import annotations
 
-import os
-
-# Before NumPy: fan-out is over fits, not inside them.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import argparse
 from pathlib import Path
 

@@ -36,6 +36,16 @@ OTHERS = (
     ("CPU s", "cpu_seconds"),
 )
 
+INTRODUCTION = """\
+Written by `python benchmarks/quality.py`.  Stratified splits, two thirds to train; accuracy in %,
+mean ± standard deviation over splits; each set counts the same in means.
+`SparseMLPClassifier()` has default parameters and gets raw features; text sets are used dense by
+every method.  Intervals over splits take splits as independent, which, sharing rows, they are not
+quite; those over sets say what to expect of sets like these.  Where a line has fewer splits,
+differences are taken over the splits both have.  Recipe G is without its linear path and grows at
+random; SET and FixProb train 40 epochs.  Log-loss and the like of ridge and SVM read their
+decisions as logits, without calibration."""
+
 
 def groups(rows: Rows) -> dict[str, list[str]]:
     """Return the sets that have rows, by group."""
@@ -112,14 +122,7 @@ def write_report(rows: Rows, out: Path) -> str:
     text = [
         "# Predictive quality",
         "",
-        "Written by `python benchmarks/quality.py`.  Stratified splits, two thirds to train; accuracy"
-        " in %, mean ± standard\ndeviation over splits; each set counts the same in means."
-        "  `SparseMLPClassifier()` has default parameters and gets raw\nfeatures; text sets are used"
-        " dense by every method.  Intervals over splits take splits as independent, which, sharing\n"
-        "rows, they are not quite; those over sets say what to expect of sets like these."
-        "  Where a line has fewer splits, differences\nare taken over the splits both have."
-        "  Recipe G is without its linear path and grows at random; SET and FixProb train"
-        " 40 epochs.",
+        INTRODUCTION,
     ]
     summary: list[dict[str, Any]] = []
     for title, sets in groups(rows).items():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from quality import networks, rivals
 from quality.scores import judge
@@ -54,7 +55,8 @@ def run_one(method: str, name: str, number: int, folder: Path) -> dict[str, Any]
     """Fit one method to one split of one set, and judge it; seconds are those of the processor."""
     parts = split(*load(name, folder), number)
     started = time.process_time()
-    answer = METHODS[method](parts, number)
+    with threadpool_limits(limits=1):  # fan-out is over fits, not inside them
+        answer = METHODS[method](parts, number)
     seconds = time.process_time() - started
     found = answer if isinstance(answer, dict) else judge(parts.y_test, *answer)
     row: dict[str, Any] = {"method": method, "set": name, "split": number}
