@@ -12,9 +12,18 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = ["SparseMLPClassifier", "SparseMLPRegressor", "__version__", "load"]
+__all__ = [
+    "SparseAutoencoderSelector",
+    "SparseFeatureSelector",
+    "SparseMLPClassifier",
+    "SparseMLPRegressor",
+    "__version__",
+    "load",
+]
 
 _LAZY = {
+    "SparseAutoencoderSelector": "ratoon.estimators",
+    "SparseFeatureSelector": "ratoon.estimators",
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
     "load": "ratoon.estimators",

@@ -1,8 +1,17 @@
 """Public names, for type checkers: at run time they are imported when asked for."""
 
+from ratoon.estimators import SparseAutoencoderSelector as SparseAutoencoderSelector
+from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators import load as load
 
 __version__: str
-__all__ = ["SparseMLPClassifier", "SparseMLPRegressor", "__version__", "load"]
+__all__ = [
+    "SparseAutoencoderSelector",
+    "SparseFeatureSelector",
+    "SparseMLPClassifier",
+    "SparseMLPRegressor",
+    "__version__",
+    "load",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import ratoon
-from ratoon.cli import bench, data, demo, inspect, plan, predict, report, train
+from ratoon.cli import bench, data, demo, inspect, plan, predict, report, select, train
 from ratoon.cli.guard import guarded
 
 EPILOG = """
@@ -33,6 +33,7 @@ for command in (
     predict.predict,
     predict.evaluate,
     inspect.inspect,
+    select.select,
     report.report,
     plan.plan,
     bench.bench,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ratoon.estimators.autoencoder import (
+    SparseAutoencoderSelector as SparseAutoencoderSelector,
+)
 from ratoon.estimators.classifier import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators.files import load as load
 from ratoon.estimators.files import save as save
 from ratoon.estimators.regressor import SparseMLPRegressor as SparseMLPRegressor
+from ratoon.estimators.selector import SparseFeatureSelector as SparseFeatureSelector

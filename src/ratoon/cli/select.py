@@ -1,0 +1,161 @@
+"""`ratoon select`: which features matter, as a ranked table."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ratoon.cli.guard import blaming_the_data
+from ratoon.cli.output import print_json, print_table, say
+from ratoon.cli.samples import (
+    DataFile,
+    JsonOption,
+    LabelOption,
+    MissingOption,
+    QuietOption,
+    labels_of,
+    read_samples,
+)
+
+COLUMNS = ("rank", "feature", "strength", "spread", "stability", "direction")
+SHOWN = 20
+
+
+def select(
+    data: DataFile,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many features to keep.")] = 50,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="CSV file for the table; TSV if it ends so."),
+    ] = None,
+    label: LabelOption = None,
+    missing: MissingOption = "error",
+    task: Annotated[
+        str, typer.Option(help="classify, regress, or auto: by what the labels are.")
+    ] = "auto",
+    unsupervised: Annotated[
+        bool,
+        typer.Option("--unsupervised", help="Look at no labels: a sparse denoising autoencoder."),
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Networks whose opinions are averaged.")] = 5,
+    picture: Annotated[Path | None, typer.Option(help="Draw the ranking into this file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same table.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Networks trained at the same time.")] = 1,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Rank the features of a data file by what sparse networks make of them.
+
+    The table has one line per feature kept: its strength (share in the
+    strength of all), the spread of that over networks trained on different
+    parts of the samples, its stability (share of the networks in which it is
+    among the first k), and its direction.  The labels are used, so a model
+    tested on the same samples afterwards looks better than it is.
+
+    For example:
+
+      ratoon select genes.csv --label outcome -k 50 -o panel.csv
+
+      ratoon select genes.csv --unsupervised -k 200
+    """
+    from ratoon import SparseAutoencoderSelector, SparseFeatureSelector
+
+    quiet = quiet or as_json
+    samples = read_samples(data, label, missing, quiet=quiet, task=task)
+    selector: Any
+    if unsupervised:
+        selector = SparseAutoencoderSelector(k, n_repeats=repeats, random_state=seed)
+    else:
+        samples = labels_of(samples, data)
+        selector = SparseFeatureSelector(k, n_repeats=repeats, random_state=seed, n_jobs=jobs)
+    with blaming_the_data():
+        selector.fit(samples.X, samples.y)
+    rows = ranked_rows(selector, samples)
+    if output is not None:
+        _write(output, rows)
+    if picture is not None:
+        _draw(selector, samples, picture)
+    if as_json:
+        stability = None if math.isnan(selector.stability_) else selector.stability_
+        print_json({"stability_index": stability, "networks": repeats, "features": rows})
+        return
+    _show(rows, selector, output, quiet=quiet)
+
+
+def ranked_rows(selector: Any, samples: Any) -> list[dict[str, Any]]:
+    """Return the features kept, strongest first, as plain data."""
+    from ratoon.estimators.selector_direction import directions
+
+    kept = np.argsort(selector.ranking_)[: selector.n_features_]
+    words = [""] * kept.size
+    if samples.y is not None and samples.y.ndim == 1:
+        words = directions(samples.X[:, kept], samples.y, samples.class_names)
+    return [
+        dict(
+            zip(
+                COLUMNS,
+                (
+                    place + 1,
+                    samples.feature_label(int(j)),
+                    float(selector.strength_[j]),
+                    float(selector.strength_spread_[j]),
+                    float(selector.selection_frequency_[j]),
+                    words[place],
+                ),
+                strict=True,
+            )
+        )
+        for place, j in enumerate(kept)
+    ]
+
+
+def _show(rows: list[dict[str, Any]], selector: Any, output: Path | None, *, quiet: bool) -> None:
+    shown = rows if output is None else rows[:SHOWN]
+    print_table(
+        "strongest features",
+        list(COLUMNS),
+        [
+            [
+                row["rank"],
+                row["feature"],
+                f"{row['strength']:.3%}",
+                f"{row['spread']:.2%}",
+                f"{row['stability']:.0%}",
+                row["direction"],
+            ]
+            for row in shown
+        ],
+    )
+    if quiet:
+        return
+    if not math.isnan(selector.stability_):
+        say(
+            f"Stability index of the choice: {selector.stability_:.2f}"
+            f" (1: all networks agree, 0: chance)."
+        )
+    if output is not None:
+        say(f"All {len(rows)} features are in {output}.")
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    delimiter = "\t" if path.suffix.lower() in (".tsv", ".txt") else ","
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, delimiter=delimiter, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _draw(selector: Any, samples: Any, path: Path) -> None:
+    from ratoon.report import FeatureRankingDisplay
+
+    FeatureRankingDisplay.from_strength(
+        selector.strength_,
+        names=samples.feature_names,
+        spread=selector.strength_spread_,
+        top=min(selector.n_features_, 40),
+    ).plot().figure_.savefig(path, dpi=130)

@@ -1,0 +1,169 @@
+"""SparseAutoencoderSelector: features that a sparse denoising autoencoder holds on to."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ratoon.errors import InvalidParameterError
+from ratoon.estimators.inputs import checked_samples
+from ratoon.estimators.selector_base import StrengthSelector
+from ratoon.evolution import SET
+from ratoon.prepare import ConstantFeatureWarning, feature_statistics
+from ratoon.rng import derive_generator, derive_seed, draw_root
+
+Array = NDArray[Any]
+
+
+class SparseAutoencoderSelector(StrengthSelector):
+    """Select features without labels: QuickSelection.
+
+    A sparse network with one hidden layer learns to restore samples to which noise was added.
+    After every epoch SET replaces its weakest connections by random ones, so connections gather
+    at the inputs that help to restore the others.  Features are ranked by the summed magnitude of
+    their connections' weights.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=50
+        How many features to keep, at most all of them; or a fraction in (0, 1).
+    n_hidden : int, default=20
+        Neurons of the hidden layer.
+    epsilon : float, default=5
+        A layer gets about ``epsilon * (n_in + n_out)`` connections.
+    zeta : float, default=0.2
+        Fraction of connections replaced at a rewiring.
+    noise : float, default=0.2
+        Standard deviation of the noise, in standard deviations of a feature.
+    max_iter : int, default=50
+        Epochs.
+    batch_size : int, default=32
+        Samples per step.
+    learning_rate_init : float, default=0.01
+        Of SGD with momentum.
+    weight_decay : float, default=1.0
+        How strongly weights are drawn to 0.  A feature that varies on its own, of use for nothing
+        but itself, is then not worth a connection; one that goes along with many others is.
+    n_repeats : int, default=3
+        Networks, from different seeds, whose strengths are averaged.
+    random_state : int, generator or None, default=None
+        Same integer, same choice.
+
+    Attributes
+    ----------
+    strength_, strength_spread_, strengths_, ranking_, support_, selection_frequency_, stability_
+        As in `SparseFeatureSelector`.
+    n_iter_ : int
+        Epochs of every network.
+    n_features_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Atashgahi et al., "Quick and robust feature selection: the strength of energy-efficient sparse
+    training for autoencoders", Machine Learning 111, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.normal(size=(200, 1))
+    >>> X = np.hstack([hidden + 0.1 * rng.normal(size=(200, 5)), rng.normal(size=(200, 20))])
+    >>> selector = SparseAutoencoderSelector(5, random_state=0).fit(X)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 50,
+        *,
+        n_hidden: int = 20,
+        epsilon: float = 5.0,
+        zeta: float = 0.2,
+        noise: float = 0.2,
+        max_iter: int = 50,
+        batch_size: int = 32,
+        learning_rate_init: float = 0.01,
+        weight_decay: float = 1.0,
+        n_repeats: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_hidden = n_hidden
+        self.epsilon = epsilon
+        self.zeta = zeta
+        self.noise = noise
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.weight_decay = weight_decay
+        self.n_repeats = n_repeats
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train the autoencoders and rank the features.
+
+        Parameters
+        ----------
+        X : array, SciPy matrix or table of shape (n_samples, n_features)
+            Samples in rows.  What is to be restored is held as a dense array.
+        y : ignored
+            Here so that pipelines can pass it.
+
+        Returns
+        -------
+        self
+        """
+        del y
+        self._check_repeats()
+        if not self.noise >= 0.0:
+            raise InvalidParameterError(
+                f"{type(self).__name__}: `noise` must not be negative, got {self.noise!r}."
+            )
+        x = checked_samples(self, X, reset=True)
+        self._n_chosen(x.shape[1])
+        found = feature_statistics(x)
+        dense = x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)
+        # Values far out are common in expression data, and would make the squared loss theirs.
+        clean = np.clip((dense - found.mean) * found.factors(), -4.0, 4.0).astype(np.float32)
+        seed = draw_root(self.random_state)
+        self._take_strengths(
+            np.stack([self._train(clean, seed, number) for number in range(self.n_repeats)])
+        )
+        self.n_iter_ = self.max_iter
+        return self
+
+    def _train(self, clean: Array, seed: int, number: int) -> Array:
+        """Return the strength of every input of one trained autoencoder."""
+        from ratoon.estimators.regressor import SparseMLPRegressor
+
+        rng = derive_generator(seed, "noise", number)
+        network = SparseMLPRegressor(
+            (self.n_hidden,),
+            epsilon=self.epsilon,
+            evolution=SET(self.zeta, grown="zero"),
+            activation="tanh",
+            solver="sgd",
+            learning_rate_init=self.learning_rate_init,
+            learning_rate="constant",
+            weight_decay=self.weight_decay,
+            batch_size=self.batch_size,
+            max_iter=self.max_iter,
+            output_init="he",
+            scale=None,
+            random_state=derive_seed(seed, "autoencoder", number) % 2**32,
+        )
+        target = clean[:, 0] if clean.shape[1] == 1 else clean
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstantFeatureWarning)
+            for _ in range(self.max_iter):
+                shaken = rng.standard_normal(clean.shape, dtype=np.float32)
+                network.partial_fit(clean + np.float32(self.noise) * shaken, target)
+        strength = np.asarray(network.network_.input_strength(), dtype=np.float64)
+        strength[~clean.any(axis=0)] = 0.0  # constant features have nothing to tell
+        return strength

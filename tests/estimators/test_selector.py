@@ -1,0 +1,175 @@
+"""Selectors find what matters, say how sure they are, and are good citizens of scikit-learn."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.estimators.selector import left_in
+from ratoon.estimators.selector_stability import stability_index
+
+CHECKS = """
+import json, sys, warnings
+import ratoon
+from sklearn.utils.estimator_checks import check_estimator
+warnings.simplefilter("ignore")
+estimator = {
+    "SparseFeatureSelector": lambda: ratoon.SparseFeatureSelector(n_repeats=2),
+    "SparseAutoencoderSelector": lambda: ratoon.SparseAutoencoderSelector(n_repeats=1, max_iter=5),
+}[sys.argv[1]]()
+results = check_estimator(estimator, on_skip=None, on_fail=None)
+print(json.dumps([(r["check_name"], r["status"], repr(r["exception"])) for r in results]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SparseFeatureSelector", "SparseAutoencoderSelector"])
+def test_every_check_of_scikit_learn_passes(name):
+    # In a process of its own: SciPy looks at this variable once, when it is imported.
+    found = subprocess.run(
+        [sys.executable, "-c", CHECKS, name],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    results = json.loads(found.stdout.splitlines()[-1])
+    assert [result for result in results if result[1] != "passed"] == []
+    assert len(results) >= 45
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 40))
+    return x, np.where(x[:, 3] + x[:, 11] > 0, "up", "down")
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return SparseFeatureSelector(2, n_repeats=4, random_state=0).fit(*data)
+
+
+def test_the_features_that_make_the_classes_are_found(fitted):
+    assert fitted.get_support(indices=True).tolist() == [3, 11]
+    assert set(np.flatnonzero(fitted.ranking_ <= 2)) == {3, 11}
+    assert fitted.stability_ == 1.0
+    assert_array_equal(fitted.selection_frequency_[[3, 11]], 1.0)
+
+
+def test_strengths_are_shares_of_every_network(fitted):
+    assert fitted.strengths_.shape == (4, 40)
+    assert fitted.strengths_.sum(axis=1) == pytest.approx(1.0)
+    assert_array_equal(fitted.strength_, fitted.strengths_.mean(axis=0))
+
+
+def test_the_same_seed_gives_the_same_strengths(data, fitted):
+    again = SparseFeatureSelector(2, n_repeats=4, random_state=0).fit(*data)
+    assert_array_equal(again.strengths_, fitted.strengths_)
+
+
+def test_numbers_as_target_are_learnt_by_a_regressor(data):
+    x, _ = data
+    selector = SparseFeatureSelector(1, n_repeats=2, random_state=0).fit(x, 3.0 * x[:, 5])
+    assert selector.get_support(indices=True).tolist() == [5]
+
+
+def test_sparse_samples_are_taken_as_they_are(data):
+    x, y = data
+    few = scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0))
+    selector = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(few, y)
+    assert selector.get_support(indices=True).tolist() == [3, 11]
+    assert scipy.sparse.issparse(selector.transform(few))
+
+
+def test_names_of_features_are_kept(data):
+    pandas = pytest.importorskip("pandas")
+    x, y = data
+    table = pandas.DataFrame(x, columns=[f"gene{j}" for j in range(40)])
+    selector = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(table, y)
+    assert selector.get_feature_names_out().tolist() == ["gene3", "gene11"]
+
+
+def test_it_works_in_a_pipeline(data):
+    pipe = make_pipeline(
+        SparseFeatureSelector(2, n_repeats=2, random_state=0), KNeighborsClassifier()
+    )
+    assert cross_val_score(pipe, *data, cv=3).mean() > 0.85
+
+
+def test_scikit_learn_can_select_from_it_and_from_a_network(data):
+    x, y = data
+    inner = SparseFeatureSelector(5, n_repeats=2, random_state=0)
+    assert SelectFromModel(inner, max_features=2).fit(x, y).transform(x).shape == (120, 2)
+    network = SparseMLPClassifier((20,), epsilon=3, max_iter=5, random_state=0)
+    assert SelectFromModel(network, max_features=4).fit(x, y).transform(x).shape[1] <= 4
+
+
+def test_any_estimator_with_importances_may_be_given(data):
+    forest = RandomForestClassifier(30, random_state=0)
+    selector = SparseFeatureSelector(2, estimator=forest, n_repeats=2, resample="seeds")
+    assert selector.fit(*data).get_support(indices=True).tolist() == [3, 11]
+    with pytest.raises(InvalidParameterError, match="LogisticRegression has none"):
+        SparseFeatureSelector(2, estimator=LogisticRegression()).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_features_to_select": 0},
+        {"n_features_to_select": 1.5},
+        {"n_features_to_select": "many"},
+        {"n_repeats": 0},
+        {"resample": "luck"},
+    ],
+)
+def test_parameters_out_of_range_are_refused(data, given):
+    with pytest.raises(InvalidParameterError, match=next(iter(given))):
+        SparseFeatureSelector(**given).fit(*data)
+
+
+def test_labels_are_needed(data):
+    with pytest.raises(InvalidInputError, match="SparseAutoencoderSelector"):
+        SparseFeatureSelector().fit(data[0], None)
+
+
+def test_every_sample_is_left_out_once_and_every_class_stays():
+    y = np.array(["a"] * 12 + ["b"] * 5 + ["c"])
+    parts = left_in(y, 4, np.random.default_rng(0))
+    left_out = np.concatenate([np.setdiff1d(np.arange(y.size), rows) for rows in parts])
+    assert sorted(left_out.tolist()) == list(range(17)), "the only c always stays"
+    assert all(set(y[rows]) == {"a", "b", "c"} for rows in parts)
+
+
+def test_random_rankings_have_no_stability():
+    rankings = np.random.default_rng(0).random((200, 50))
+    # The index of M random choices has a deviation near sqrt(2 / d) / M: 0.001 here.
+    assert abs(stability_index(rankings, 10)) < 0.01
+    assert np.isnan(stability_index(rankings[:1], 10))
+    assert np.isnan(stability_index(rankings, 50))
+
+
+def test_without_labels_features_that_go_together_are_found():
+    rng = np.random.default_rng(1)
+    shared = rng.normal(size=(150, 1))
+    x = np.hstack([rng.normal(size=(150, 30)), shared + 0.3 * rng.normal(size=(150, 5))])
+    x[:, 0] = 7.0
+    selector = SparseAutoencoderSelector(5, n_repeats=2, random_state=0).fit(x)
+    assert selector.get_support(indices=True).tolist() == [30, 31, 32, 33, 34]
+    assert selector.strength_[0] == 0.0, "a constant feature has nothing to tell"
+    with pytest.raises(InvalidParameterError, match="noise"):
+        SparseAutoencoderSelector(noise=-1.0).fit(x)
