@@ -27,7 +27,7 @@ template <typename T>
 void Network<T>::prepare(Index batch, bool training) {
     lanes_ = training && batch == 1 ? 1 : padded_to_lanes(batch);
     if (lanes_ <= capacity_ && (for_training_ || !training)) return;
-    capacity_ = lanes_;
+    capacity_ = 0;  // should memory run out half-way, the next call starts over
     for_training_ = training;
     activations_.clear();
     before_.clear();
@@ -46,6 +46,7 @@ void Network<T>::prepare(Index batch, bool training) {
         deltas_[0] = Buffer<T>(widest * lanes_);
         deltas_[1] = Buffer<T>(widest * lanes_);
     }
+    capacity_ = lanes_;
 }
 
 template <typename T>
@@ -330,12 +331,16 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     }
     const bool in_blocks = std::min(batch, n) > kBlock && sparse_ == nullptr;
     block_ = 0;
+    if (in_blocks && bias_gradients_.size() < layers_.size()) {
+        gradients_.clear();
+        bias_gradients_.clear();
+        for (const Layer<T>& layer : layers_) {
+            gradients_.emplace_back(layer.topology->n_connections());
+            bias_gradients_.emplace_back(layer.topology->grid().n_out);
+        }
+    }
     std::vector<T*> of_weights, of_biases;
     for (std::size_t l = 0; in_blocks && l < layers_.size(); ++l) {
-        if (gradients_.size() <= l) {
-            gradients_.emplace_back(layers_[l].topology->n_connections());
-            bias_gradients_.emplace_back(layers_[l].topology->grid().n_out);
-        }
         of_weights.push_back(gradients_[l].data());
         of_biases.push_back(bias_gradients_[l].data());
     }

@@ -1,5 +1,6 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,6 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(40);
+constexpr Index kMostThreads = 1024;
 constexpr std::uint64_t kClosed = 0xffffffffu;  // a task number that no job reaches
 
 inline void relax() {
@@ -172,7 +174,9 @@ Pool& pool() {
 void parallel_for(Index n_tasks, int n_threads, const Task& task) {
     // The ticket has 32 bits for the task number; nobody needs a billion tasks.
     const bool fits = n_tasks < (Index(1) << 31);
-    if (n_threads > 1 && n_tasks > 1 && fits && pool().try_run(n_tasks, n_threads, task)) return;
+    // More threads than tasks, or than any machine has, would only be started to sleep.
+    const int useful = int(std::min({n_tasks, Index(n_threads), kMostThreads}));
+    if (useful > 1 && fits && pool().try_run(n_tasks, useful, task)) return;
     for (Index index = 0; index < n_tasks; ++index) task(index);
 }
 
