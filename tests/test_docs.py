@@ -1,0 +1,107 @@
+"""The documents: every block of Python runs, every command exists, every link leads somewhere."""
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+import typer.main
+from matplotlib import pyplot
+
+from ratoon.cli.app import app
+from ratoon.evolution import STRATEGIES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [path for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))) if path.exists()]
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not beside the tests")
+
+# A block that cannot run here begins with ```python notest; these pages have none that could.
+NOT_RUN = {
+    "docs/data.md": "reads files of the reader, and downloads",
+    "docs/report.md": "reports on the model and data of the reader",
+}
+NOT_YET = {"recipe.md", "reliability.md"}  # being written
+NEEDS = {"docs/in-pytorch.md": "torch"}
+
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page, language, *, to_run=False):
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        if match[1] == language and not (to_run and "notest" in match[2]):
+            yield text[: match.start()].count("\n") + 2, match[3]
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """Run in an empty folder, show no windows, and forget strategies that pages register."""
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    known = dict(STRATEGIES)
+    yield tmp_path
+    STRATEGIES.clear()
+    STRATEGIES.update(known)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_python_can_be_read(page):
+    for line, code in blocks(page, "python"):
+        ast.parse(code, filename=f"{name_of(page)}, line {line}")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(blocks(page, "python", to_run=True))], ids=name_of
+)
+def test_every_block_of_python_runs(page, nowhere):
+    if name_of(page) in NOT_RUN:
+        pytest.skip(NOT_RUN[name_of(page)])
+    if name_of(page) in NEEDS:
+        pytest.importorskip(NEEDS[name_of(page)])
+    names = {"__name__": "__main__"}
+    for line, code in blocks(page, "python", to_run=True):
+        # Empty lines before the code make tracebacks name the line of the page.
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+
+
+def commands_of(page):
+    for line, text in blocks(page, "console"):
+        joined = text.replace("\\\n", " ")
+        for number, command in enumerate(joined.splitlines()):
+            if command.startswith("$ ratoon "):
+                yield line + number, shlex.split(command.removeprefix("$ "), comments=True)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands_of(page))], ids=name_of)
+def test_every_command_and_option_exists(page):
+    for line, words in commands_of(page):
+        command = typer.main.get_command(app)
+        rest = words[1:]
+        while rest and hasattr(command, "commands") and rest[0] in command.commands:
+            command = command.commands[rest.pop(0)]
+        known = {"--help"} | {opt for param in command.params for opt in param.opts}
+        used = [word for word in rest if word.startswith("-") and not word[1:2].isdigit()]
+        assert set(used) <= known, f"{name_of(page)}, line {line}: {' '.join(words)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_to_a_file_leads_somewhere(page):
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        file = target.split("#")[0]
+        if file and not re.match(r"[a-z]+:", target) and Path(file).name not in NOT_YET:
+            assert (page.parent / file).exists(), target
+
+
+def test_the_readme_fits_two_screens():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
