@@ -93,7 +93,7 @@ void Network<T>::load_csr(const Samples& samples, const Standardize<T>& how, con
     std::fill_n(x, samples.n_features * lanes_, T(0));
     for (Index b = 0; b < n; ++b) {
         for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index j = samples.columns[k];
+            const Index j = samples.column(k);
             T z = values[k];
             if (how.scale != nullptr) z *= how.scale[j];
             if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);

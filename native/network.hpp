@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels.hpp"
@@ -34,6 +35,16 @@ struct Samples {
     const Index* row_starts = nullptr;
     const std::int32_t* columns = nullptr;
     const void* csr_values = nullptr;  // of the network's own type
+
+    // Checked again here: the array is the caller's, who may have changed it in the meantime.
+    Index column(Index k) const {
+        const Index j = columns[k];
+        if (j < 0 || j >= n_features) refuse_changed();
+        return j;
+    }
+    [[noreturn]] static void refuse_changed() {
+        throw std::invalid_argument("the sparse samples were changed while in use");
+    }
 };
 
 template <typename T>

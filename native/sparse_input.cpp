@@ -86,7 +86,7 @@ void SparseInput<T>::load(const Samples& samples, const Standardize<T>& how, con
     active_.clear();
     for (Index b = 0; b < n; ++b) {
         for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index input = samples.columns[k];
+            const Index input = samples.column(k);
             if (place_[input] < 0) {
                 place_[input] = 0;
                 active_.push_back(input);
@@ -101,10 +101,11 @@ void SparseInput<T>::load(const Samples& samples, const Standardize<T>& how, con
     const T* values = static_cast<const T*>(samples.csr_values);
     for (Index b = 0; b < n; ++b) {
         for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index input = samples.columns[k];
+            const Index input = samples.column(k);
             T z = values[k];
             if (how.scale != nullptr) z *= how.scale[input];
             if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
+            if (place_[input] < 0) Samples::refuse_changed();
             rows_[std::size_t(place_[input] * lanes + b)] = z;
         }
     }

@@ -223,6 +223,22 @@ def test_damaged_coordinates_are_refused():
         as_samples(matrix, np.float32)
 
 
+@pytest.mark.parametrize("value", [-1, 500, 2**31 - 1])
+@pytest.mark.parametrize("density", [0.01, 0.9])
+def test_a_matrix_damaged_after_it_was_checked_is_refused_when_it_is_read(density, value):
+    rng = np.random.default_rng(0)
+    matrix = scipy.sparse.csr_array((rng.random((20, 500)) < density).astype(np.float32))
+    network, targets, order = network_for(500), np.zeros((20, 3), np.float32), np.arange(20)
+    samples = as_samples(matrix, np.float32)
+    matrix.indices[3], matrix.indptr[5] = value, 2**30
+    with pytest.raises(ValueError, match="changed"):
+        network.predict(samples)
+    with pytest.raises(ValueError, match="changed"):
+        network.train(samples, targets, order, 8, Rule.SGD, [Step(lr=0.0)] * 3)
+    with pytest.raises(ValueError, match="changed"):
+        network.gradients(samples, targets, order)
+
+
 @pytest.mark.parametrize("x", [np.ones(3), np.ones((2, 3, 4)), 5.0, [1.0, 2.0]])
 def test_samples_have_two_dimensions(x):
     with pytest.raises(InvalidInputError, match="rows of features"):

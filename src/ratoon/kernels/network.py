@@ -63,7 +63,7 @@ def sparse_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return _native.Samples.csr(
-        np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        np.array(matrix.indptr, dtype=np.int64),  # a copy: nobody else can change it
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
         np.ascontiguousarray(matrix.data, dtype=dtype),
         matrix.shape[1],
