@@ -5,7 +5,19 @@ from __future__ import annotations
 import typer
 
 import ratoon
-from ratoon.cli import bench, data, demo, inspect, plan, predict, report, select, train
+from ratoon.cli import (
+    bench,
+    compare,
+    data,
+    demo,
+    inspect,
+    plan,
+    predict,
+    report,
+    reproduce,
+    select,
+    train,
+)
 from ratoon.cli.guard import guarded
 
 EPILOG = """
@@ -34,7 +46,9 @@ for command in (
     predict.evaluate,
     inspect.inspect,
     select.select,
+    compare.compare,
     report.report,
+    reproduce.reproduce,
     plan.plan,
     bench.bench,
 ):

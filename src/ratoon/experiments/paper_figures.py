@@ -1,0 +1,92 @@
+"""What the paper reports, as data: settings of its experiments and the figures in its tables.
+
+Liu et al., "Sparse evolutionary deep learning with over one million artificial neurons on
+commodity hardware", Neural Computing and Applications 33, 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ratoon.experiments.trial import PaperSettings
+
+
+@dataclass(frozen=True)
+class PaperSet:
+    """One of the paper's data sets: its shape, the settings used on it, and what came out."""
+
+    name: str
+    shape: tuple[int, int, int]
+    settings: PaperSettings
+    accuracy_set: float
+    accuracy_fixprob: float
+    connections: int
+    dense_connections: int
+    train_seconds: float
+    test_seconds: float
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Neurons per layer, inputs and outputs included."""
+        return (self.shape[1], *self.settings.hidden, self.shape[2])
+
+
+_BASE = PaperSettings(start="paper", batch_size=5)
+
+LEUKEMIA = PaperSet(
+    "GSE13159",
+    (2096, 54_675, 18),
+    replace(_BASE, hidden=(27_500, 27_500), learning_rate=0.005),
+    *(87.60, 82.74, 1_582_376, 2_260_307_500, 61.31, 2.36),
+)
+CLL = PaperSet(
+    "CLL-SUB-111",
+    (111, 11_340, 3),
+    replace(_BASE, hidden=(9_000, 9_000), learning_rate=0.01),
+    *(81.62, 71.35, 409_033, 183_087_000, 6.65, 0.06),
+)
+SMK = PaperSet(
+    "SMK-CAN-187",
+    (187, 19_993, 2),
+    replace(_BASE, hidden=(16_000, 16_000), learning_rate=0.005),
+    *(75.24, 68.57, 711_305, 575_920_000, 27.17, 0.18),
+)
+GLI = PaperSet(
+    "GLI-85",
+    (85, 22_283, 2),
+    replace(_BASE, hidden=(20_000,), learning_rate=0.005, batch_size=1),
+    *(94.48, 92.41, 486_350, 490_270_000, 32.87, 0.05),
+)
+
+PAPER_SETS = {one.name: one for one in (LEUKEMIA, CLL, SMK, GLI)}
+
+EXTREME_SETTINGS = replace(LEUKEMIA.settings, learning_rate=0.05, dropout=0.4, n_epochs=5)
+EXTREME = {
+    "small": ((1_000, 1_000), 581_469, 82.88, 65.0),
+    "large": ((500_000, 500_000), 19_383_046, 81.83, 4914.0),
+}
+"""Hidden widths, connections, accuracy and seconds in all of the two extreme models."""
+
+REWIRE_SECONDS = {
+    500: (0.58, 0.14),
+    2000: (2.56, 0.71),
+    8000: (11.13, 2.08),
+    15000: (24.14, 3.75),
+}
+"""Mean seconds of Implementations I and II for square layers."""
+
+BEST_RUN = {"GSE13159": 88.10, "GLI-85": 100.0}
+"""Accuracy of the best run, where the text names it."""
+
+PEAK_BY_LAYERS = {
+    "GSE13159": {1: "below 88.12", 2: "88.12", 3: "below 88.12"},
+    "CLL-SUB-111": {1: "below 80", 2: "81.11", 3: "below 80"},
+    "SMK-CAN-187": {1: "picture only", 2: "picture only", 3: "picture only"},
+    "GLI-85": {1: "100", 2: "100, then near 80", 3: "100, then near 80"},
+}
+"""What the text says about the peak with one, two and three hidden layers."""
+
+GLI_REMARK = (
+    "GLI-85: the paper's 486,350 connections and 490,270,000 dense ones belong to 22,000 hidden"
+    " neurons; its table of widths says 20,000, which is what is built here."
+)

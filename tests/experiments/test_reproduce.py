@@ -1,0 +1,90 @@
+"""Tables of the paper: its own figures beside ours, and stand-ins that say what they are."""
+
+import numpy as np
+import pytest
+
+from ratoon.datasets import Dataset, write
+from ratoon.errors import InvalidParameterError
+from ratoon.experiments.paper_data import STAND_IN, paper_data
+from ratoon.experiments.paper_figures import CLL, GLI, PAPER_SETS
+from ratoon.experiments.reproduce import TABLES, reproduce
+from ratoon.experiments.reproduce_runs import Effort
+
+TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
+
+
+def test_connections_are_the_papers_within_a_thousandth_but_for_gli_85():
+    found = reproduce("connections", Effort(sets=("CLL-SUB-111", "SMK-CAN-187", "GLI-85")))
+    ours = {row[0]: int(row[2].replace(",", "")) for row in found.rows}
+    for name in ("CLL-SUB-111", "SMK-CAN-187"):
+        assert ours[name] == pytest.approx(PAPER_SETS[name].connections, rel=1e-3)
+    assert ours["GLI-85"] == pytest.approx(462_400, rel=1e-3)
+    assert any("22,000" in note for note in found.notes)
+
+
+def test_the_papers_gli_85_count_belongs_to_22_000_neurons():
+    from ratoon.network import SparseMLP
+
+    network = SparseMLP.start((22_283, 22_000, 2), epsilon=10.0, start="paper", seed=0)
+    assert network.n_connections == pytest.approx(GLI.connections, rel=1e-3)
+    assert pytest.approx(GLI.dense_connections, rel=1e-3) == 22_283 * 22_000 + 22_000 * 2
+
+
+def test_settings_are_the_papers():
+    settings = Effort().settings(CLL)
+    assert settings.hidden == (9000, 9000)
+    assert (settings.epsilon, settings.zeta, settings.batch_size) == (10.0, 0.3, 5)
+    assert (settings.learning_rate, settings.momentum, settings.n_epochs) == (0.01, 0.9, 500)
+
+
+def test_accuracy_names_every_protocol_and_says_what_the_data_are():
+    found = reproduce("accuracy", TINY)
+    assert found.columns[3:] == ["paper", "best test epoch", "last epoch", "validation-chosen"]
+    assert [row[2:4] for row in found.rows] == [["SET", "94.48"], ["FixProb", "92.41"]]
+    assert all(row[1] == STAND_IN for row in found.rows)
+    assert "optimistic" in " ".join(found.notes)
+    assert "cannot be compared" in found.notes[0]
+    assert "| GLI-85 |" in found.to_markdown()
+
+
+@pytest.mark.parametrize("table", ["curves", "confusion", "time", "layers", "dropout", "no-hidden"])
+def test_every_table_comes_out_with_full_rows(table):
+    found = reproduce(table, TINY)
+    assert found.rows
+    assert all(len(row) == len(found.columns) for row in found.rows)
+    if table == "curves":
+        assert np.shape(found.curves["GLI-85"]["SET"]) == (2, 2)
+
+
+def test_the_extreme_models_are_in_one_table():
+    from dataclasses import replace
+
+    found = reproduce("extreme", replace(TINY, trials=1, epochs=1, scale=0.001))
+    assert [row[0].split()[0] for row in found.rows] == ["small", "large"]
+
+
+def test_rewiring_times_stand_beside_the_papers():
+    found = reproduce("rewiring", Effort(epochs=1))
+    assert [row[0] for row in found.rows] == ["500", "2,000"]
+    ratoon, vectorised = (float(found.rows[-1][k]) for k in (-1, -2))
+    assert ratoon < vectorised
+
+
+def test_a_real_file_is_taken_where_it_is_given(tmp_path):
+    data = Dataset(
+        np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32),
+        np.arange(12) % 2,
+        class_names=("a", "b"),
+    )
+    write(data, tmp_path / "real.csv")
+    found, kind = paper_data(GLI, path=tmp_path / "real.csv")
+    assert found.X.shape == (12, 5)
+    assert kind == "GLI-85, real.csv"
+
+
+def test_unknown_tables_and_sets_are_refused():
+    with pytest.raises(InvalidParameterError, match="there are accuracy"):
+        reproduce("love", TINY)
+    with pytest.raises(InvalidParameterError, match="the paper has"):
+        reproduce("accuracy", Effort(sets=("iris",)))
+    assert len(TABLES) == 10
