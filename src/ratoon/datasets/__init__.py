@@ -6,6 +6,12 @@ from ratoon.datasets.fetch import data_folder, fetch, load
 from ratoon.datasets.generate import make_microarray
 from ratoon.datasets.interactions import make_interactions
 from ratoon.datasets.isolation import Isolation
+from ratoon.datasets.knowledge import (
+    FeatureGroups,
+    groups_from_pairs,
+    read_edge_list,
+    read_gmt,
+)
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import treat_missing
 from ratoon.datasets.optional import MissingPackageError
@@ -19,6 +25,7 @@ __all__ = [
     "Dataset",
     "DownloadError",
     "Examination",
+    "FeatureGroups",
     "Finding",
     "Isolation",
     "KnownDataset",
@@ -28,11 +35,14 @@ __all__ = [
     "examine",
     "fetch",
     "find_dataset",
+    "groups_from_pairs",
     "list_datasets",
     "load",
     "make_interactions",
     "make_microarray",
     "read",
+    "read_edge_list",
+    "read_gmt",
     "treat_missing",
     "write",
 ]
