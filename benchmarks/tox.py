@@ -25,7 +25,7 @@ from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 EXAMPLES = """\
-  tox.py --json results/tox.json
+  tox.py --seeds 4 --json benchmarks/results/tox.json       the table goes to tox.md beside it
   tox.py --data TOX-171.mat --epochs 10 --splits 1
   tox.py --learning-rate 0.0023       what the released code's output error comes to
 """
@@ -150,13 +150,16 @@ def main() -> None:
         results[name] = summary(runs[name])
         rows.append({"by": f"ratoon, {name}", **_figures(results[name])})
         rows.append({"by": f"released code, {name}", **_figures(RELEASED[name])})
-    print(f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each:\n")
-    print(markdown(rows))
-    print("\n" + describe(machine.facts()))
+    title = f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each"
+    text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
+    print(text)
     content = {"machine": machine.facts(), "options": options, "splits": given.splits,
                "seeds": given.seeds}  # fmt: skip
     curves = {name: [run["accuracy"] for run in runs[name]] for name in runs}
     write_json(given.json, {**content, "results": results, "released": RELEASED, "curves": curves})
+
+    if given.json:
+        Path(given.json).with_suffix(".md").write_text(f"# TOX-171\n\n{text}\n")
 
 
 def _figures(result: dict[str, Any]) -> dict[str, Any]:
