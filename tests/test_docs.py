@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -76,9 +77,14 @@ def test_every_block_of_python_runs(page, nowhere):
 def commands_of(page):
     for line, text in blocks(page, "console"):
         joined = text.replace("\\\n", " ")
-        for number, command in enumerate(joined.splitlines()):
-            if command.startswith("$ ratoon "):
-                yield line + number, shlex.split(command.removeprefix("$ "), comments=True)
+        for number, entered in enumerate(joined.splitlines()):
+            if not entered.startswith("$ "):
+                continue
+            words = list(shlex.shlex(entered[2:], posix=True, punctuation_chars=True))
+            ends = [k for k, word in enumerate(words) if set(word) <= set("&|;<>")]
+            for first, last in pairwise([-1, *ends, len(words)]):
+                if words[first + 1 : first + 2] == ["ratoon"]:
+                    yield line + number, words[first + 1 : last]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands_of(page))], ids=name_of)

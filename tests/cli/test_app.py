@@ -4,22 +4,27 @@ import subprocess
 import sys
 
 import pytest
+import typer.main
 
 import ratoon as package
+from ratoon.cli.app import app
 
-COMMANDS = [
-    ["demo"],
-    ["train"],
-    ["predict"],
-    ["evaluate"],
-    ["inspect"],
-    ["plan"],
-    ["bench"],
-    ["data", "show"],
-    ["data", "list"],
-    ["data", "fetch"],
-    ["data", "make"],
-]
+
+def commands_below(command, *words):
+    if hasattr(command, "commands"):
+        for name, one in command.commands.items():
+            yield from commands_below(one, *words, name)
+    else:
+        yield list(words)
+
+
+COMMANDS = list(commands_below(typer.main.get_command(app)))
+
+
+def test_the_commands_of_the_documents_are_there():
+    known = {" ".join(words) for words in COMMANDS}
+    assert known >= {"demo", "train", "predict", "evaluate", "inspect", "plan", "bench"}
+    assert known >= {"data show", "data list", "data fetch", "data make"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
