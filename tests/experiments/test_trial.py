@@ -1,5 +1,7 @@
 """A trial of the paper: what it reports, and that nothing is chosen on the test rows."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -122,6 +124,19 @@ def test_both_parts_have_the_same_shares_of_the_classes():
     assert_array_equal(np.sort(np.concatenate((first, second))), np.arange(90))
 
 
+@pytest.mark.parametrize(
+    ("n_train", "n_test"),
+    [(1397, 699), (74, 37), (124, 63), (56, 29)],  # Leukemia, CLL-SUB-111, SMK-CAN-187, GLI-85
+)
+def test_a_third_is_as_many_samples_as_in_the_paper(n_train, n_test):
+    first, second = split_rows(np.arange(n_train + n_test) % 2, 1 / 3, 0)
+    assert (first.size, second.size) == (n_train, n_test)
+
+
+def test_a_share_that_comes_out_even_is_not_rounded_up():
+    assert split_rows(np.arange(10) % 2, 0.1 + 0.2, 0)[1].size == 3
+
+
 def test_the_split_depends_on_the_seed():
     y = np.repeat([0, 1], 20)
     assert not np.array_equal(split_rows(y, 0.5, 0)[0], split_rows(y, 0.5, 1)[0])
@@ -139,7 +154,7 @@ def test_the_split_depends_on_the_seed():
 )
 def test_few_samples_are_split_as_well_as_can_be(y):
     first, second = split_rows(np.array(y), 0.25, 0)
-    assert second.size == max(1, round(0.25 * len(y)))
+    assert second.size == math.ceil(0.25 * len(y))
     assert first.size + second.size == len(y)
 
 

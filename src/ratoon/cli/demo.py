@@ -10,6 +10,8 @@ import typer
 
 from ratoon.cli.machine import peak_memory
 from ratoon.cli.output import console, megabytes, print_json, print_table, say
+from ratoon.history import EpochRecord
+from ratoon.training import ProgressBar, Training
 
 
 def demo(
@@ -37,7 +39,6 @@ def demo(
     from ratoon.datasets import make_microarray
     from ratoon.evolution import Static
     from ratoon.experiments import PaperSettings, run_trial, split_rows
-    from ratoon.training.progress import ProgressBar
 
     data, _ = make_microarray(random_state=seed)
     y = data.y
@@ -55,7 +56,7 @@ def demo(
         )
     trials = []
     for name, strategy in (("SET", settings.strategy()), ("FixProb", Static())):
-        bar = ProgressBar(f"{name:>8}", file=sys.stderr)
+        bar = NarrowBar(f"{name:>8}", file=sys.stderr)
         trials.append(
             run_trial(
                 name,
@@ -78,6 +79,19 @@ def demo(
         return
     show(figures)
     say(f"The picture is in {picture}.")
+
+
+class NarrowBar(ProgressBar):
+    """A progress bar that fits 80 columns: the table at the end tells the rest."""
+
+    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
+        """Move on to the next epoch, and say how the last one went."""
+        if self._bar is not None:
+            told = {"epoch": record.epoch + 1, "loss": f"{record.loss:.2g}"}
+            if record.validation_score is not None:
+                told["score"] = f"{record.validation_score:.3g}"
+            self._bar.set_postfix(told, refresh=False)
+            self._move_to(training.epochs_done - self._first)
 
 
 def figures_of(trial: Any) -> dict[str, Any]:
