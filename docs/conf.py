@@ -1,0 +1,86 @@
+"""How the documentation is built: `make docs`, then open build/docs/index.html."""
+
+import os
+from pathlib import Path
+
+import ratoon
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+ROOT = Path(__file__).parent.parent
+
+project = "ratoon"
+author = "The ratoon developers"
+copyright = author
+version = release = ratoon.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+exclude_patterns = ["**.ipynb", "**/README.md", "auto_examples/*.py", "auto_examples/*.json"]
+nb_execution_mode = "off"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+autosummary_generate = True
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "ratoon"
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_\d",
+    "ignore_pattern": r"torch_",
+    "matplotlib_animations": (True, "jshtml"),
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 1,
+    "capture_repr": (),
+}
+
+# Links out of docs/ lead to files of the repository, which a rendered page has no address for.
+suppress_warnings = ["myst.xref_missing", "toc.not_included", "config.cache"]
+
+# The front page is a table of links, as it reads best in the repository; the menu comes from here.
+CONTENTS = {
+    "Use": [
+        "user-guide",
+        "command-line",
+        "data",
+        "selecting-features",
+        "report",
+        "reproducing-the-paper",
+        "in-pytorch",
+        "on-a-cluster",
+        "auto_examples/index",
+    ],
+    "Know": ["methods/index", "adding-a-strategy", "recipe", "how-a-step-works", "decisions"],
+    "Look up": ["api", "file-format", "performance", "reliability"],
+}
+
+
+def add_menu(app, name, source):
+    """Append the menu to the front page; pages that are not there are left out."""
+    if name != "index":
+        return
+    for caption, pages in CONTENTS.items():
+        there = [page for page in pages if page in app.env.found_docs]
+        listed = "\n".join(there)
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```\n"
+
+
+def setup(app):
+    """Connect the menu."""
+    app.connect("source-read", add_menu)
