@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from quality.compare import Table, difference, mean_ranks
+from quality.compare import Table, comparable, difference, mean_ranks
 from quality.rows import METHODS
 
 matplotlib.use("Agg")
@@ -44,7 +44,7 @@ def draw(table: Table, groups: dict[str, list[str]], path: Path) -> bool:
     left.set_xlabel("accuracy minus ridge, points (bar: 95 % over splits)")
     left.legend(fontsize=8)
     wide = next(iter(groups.values()))
-    methods = [m for m in METHODS if all((m, name) in table for name in wide)]
+    methods = comparable(table, list(METHODS), wide)
     if len(methods) > 1 and len(wide) > 1:
         ranks, critical = mean_ranks(table, methods, wide)
         ordered = sorted(ranks, key=lambda m: -ranks[m])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from common.tables import markdown
 
-from quality.compare import Rows, Table, difference, mean_ranks, tabulated
+from quality.compare import Rows, Table, comparable, difference, mean_ranks, tabulated
 from quality.rows import METHODS
 from quality.sets import MANY, WIDE
 
@@ -145,7 +145,7 @@ def write_report(rows: Rows, out: Path) -> str:
 
 
 def _ranks(table: Table, sets: list[str]) -> list[str]:
-    methods = [m for m in METHODS if all((m, name) in table for name in sets)]
+    methods = comparable(table, list(METHODS), sets)
     if len(methods) < 2 or len(sets) < 2:
         return []
     ranks, critical = mean_ranks(table, methods, sets)
