@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\d",
     "ignore_pattern": r"torch_",
+    "within_subsection_order": "FileNameSortKey",
     "matplotlib_animations": (True, "jshtml"),
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -93,7 +93,7 @@ def networks() -> dict[str, Callable[[int], Any]]:
     """Return makers of ratoon's networks: the default, SET, and the same without rewiring."""
     from ratoon import SparseMLPClassifier
 
-    wide = {"hidden_layer_sizes": (1000,), "epsilon": 10.0}
+    wide: dict[str, Any] = {"hidden_layer_sizes": (1000,), "epsilon": 10.0}
     return {
         "ratoon": lambda seed: SparseMLPClassifier(random_state=seed),
         "SET": lambda seed: SparseMLPClassifier(**wide, random_state=seed),

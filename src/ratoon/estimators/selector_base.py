@@ -25,7 +25,7 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
     """Choose the features with the largest mean strength over several networks."""
 
     n_features_to_select: Any
-    n_repeats: int
+    n_repeats: Any
 
     def _take_strengths(self, strengths: Array) -> None:
         """Set the fitted attributes from one row of strengths per network."""

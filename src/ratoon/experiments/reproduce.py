@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -343,12 +344,9 @@ def _rewiring(effort: Effort) -> Reproduction:
         matrix, strategy = layer.to_csr(), SET(0.3)
         one, two = REWIRE_SECONDS[size]
         times = [
-            _best_of(3, lambda m=matrix: rewire_one_by_one(m, 0.3, rng)),
-            _best_of(3, lambda m=matrix: rewire_vectorised(m, 0.3, rng)),
-            _best_of(
-                5,
-                lambda x=layer, s=strategy: s.rewire_in_place(x, Clock(1, 1, 10), 1, 1),
-            ),
+            _best_of(3, partial(rewire_one_by_one, matrix, 0.3, rng)),
+            _best_of(3, partial(rewire_vectorised, matrix, 0.3, rng)),
+            _best_of(5, partial(strategy.rewire_in_place, layer, Clock(1, 1, 10), 1, 1)),
         ]
         texts = [f"{seconds:.3g}" for seconds in times]
         found.rows.append(
