@@ -1,9 +1,13 @@
 """What all tests share."""
 
+import signal
 import sys
 from pathlib import Path
 
 from hypothesis import settings
+
+# A shell that starts the suite in the background has it ignore Ctrl-C; some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests are imported by path, so helpers beside them (`tests.kernels.cases`) need the root here.
 sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -215,8 +215,8 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
     >>> check_parameters(SparseMLPClassifier(solver="adamw").get_params(), owner="Demo")
     Traceback (most recent call last):
     ...
-    ratoon.errors.InvalidParameterError: Demo: `solver` must be one of 'sgd', 'adam', "auto" or an
-      optimizer, got 'adamw'.
+    ratoon.errors.InvalidParameterError: Demo: `solver` must be one of 'ridge', 'sgd', 'adam',
+      "auto" or an optimizer, got 'adamw'.
       Perhaps 'adam' was meant.
     """
     for name, check in CHECKS.items():
