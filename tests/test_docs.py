@@ -15,7 +15,11 @@ from ratoon.cli.app import app
 from ratoon.evolution import STRATEGIES
 
 ROOT = Path(__file__).parent.parent
-FOUND = (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/methods/*.md")))
+FOUND = (
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/methods/*.md")),
+)
 PAGES = [page for page in FOUND if page.exists()]
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not beside the tests")
