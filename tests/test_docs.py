@@ -11,6 +11,7 @@ import pytest
 import typer.main
 from matplotlib import pyplot
 
+import ratoon
 from ratoon.cli.app import app
 from ratoon.evolution import STRATEGIES
 
@@ -113,3 +114,8 @@ def test_every_link_to_a_file_leads_somewhere(page):
 def test_the_readme_fits_two_screens():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
+
+
+def test_the_api_page_has_every_name_of_the_package():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in ratoon.__all__ if name not in text and name != "__version__"] == []
