@@ -52,7 +52,7 @@ def draw(table: Table, groups: dict[str, list[str]], path: Path) -> bool:
         right.barh(ordered, [ranks[m] for m in ordered], color=colours)
         best = min(ranks.values())
         right.axvline(best + critical, color="k", linestyle="--", linewidth=0.8)
-        right.set_xlabel(f"mean rank over {len(wide)} sets (dashed: best + critical difference)")
+        right.set_xlabel(f"mean rank, {len(wide)} sets (dashed: critical difference)")
     figure.tight_layout()
     figure.savefig(path, dpi=110, metadata={"Software": None})
     plt.close(figure)
