@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not beside 
 
 # A block that cannot run here begins with ```python notest; this page has none that could.
 NOT_RUN = {"docs/data.md": "reads files of the reader, and downloads"}
-NOT_YET = {"recipe.md", "reliability.md"}  # being written
+NOT_YET = {"reliability.md"}  # being written
 NEEDS = {"docs/in-pytorch.md": "torch"}
 
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
