@@ -41,13 +41,26 @@ class StopAfter(Callback):
 
 
 class InterruptWithin(Callback):
-    """Sends a signal in the middle of an epoch."""
+    """Sends a signal within an epoch: its rewiring is done and its steps are not."""
+
+    needs_rewirings = True
 
     def __init__(self, epoch, number):
-        self.epoch, self.number, self.sent = epoch, number, False
+        self.epoch, self.number = epoch, number
+
+    def on_rewire(self, training, rewirings):
+        if training.epochs_done == self.epoch:
+            os.kill(os.getpid(), self.number)
+
+
+class InterruptDuringSteps(Callback):
+    """Sends a signal while native code is at work, in epochs long enough to tell of progress."""
+
+    def __init__(self, number):
+        self.number, self.sent = number, False
 
     def on_progress(self, training, steps_done):
-        if training.epochs_done == self.epoch and not self.sent:
+        if training.epochs_done >= 1 and not self.sent:
             self.sent = True
             os.kill(os.getpid(), self.number)
 
@@ -131,14 +144,25 @@ def test_an_exception_leaves_the_last_whole_epoch_behind(tmp_path, every, raised
 def test_a_signal_within_an_epoch_leaves_the_last_whole_epoch_behind(
     tmp_path, number, raised, every
 ):
-    how = {"n_samples": 12_000, "n_epochs": 2, "batch_size": 4}
     with pytest.raises(raised) as found:
-        finished(tmp_path, before=[InterruptWithin(1, number)], every=every, how=how)
+        finished(tmp_path, before=[InterruptWithin(3, number)], every=every)
     if number == signal.SIGTERM:
         assert found.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert CheckpointDirectory(tmp_path).latest()[0] == 1
-    assert outcome(finished(tmp_path, every=every, how=how)) == outcome(finished(how=how))
+    assert CheckpointDirectory(tmp_path).latest()[0] == 3
+    assert outcome(finished(tmp_path, every=every)) == outcome(finished())
+
+
+def test_a_signal_while_native_code_is_at_work_leaves_the_last_whole_epoch_behind(tmp_path):
+    # Progress is told every 20 ms, and 20,000 steps take longer than that on any machine.
+    how = {"n_samples": 20_000, "n_epochs": 2, "batch_size": 1}
+    with pytest.raises(SystemExit):
+        finished(tmp_path, before=[InterruptDuringSteps(signal.SIGTERM)], every=10, how=how)
+    number, document = CheckpointDirectory(tmp_path).latest()
+    assert number == 1
+    expected = a_training(**how)
+    expected.run(1)
+    assert network_hash(document.networks[0]) == network_hash(expected.network)
 
 
 def test_without_a_snapshot_the_last_checkpoint_is_what_is_left(tmp_path):
@@ -177,8 +201,7 @@ def test_a_signal_handler_of_others_is_left_alone(tmp_path):
     received = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
     try:
-        how = {"n_samples": 12_000, "n_epochs": 1, "batch_size": 4}
-        finished(tmp_path, before=[InterruptWithin(0, signal.SIGTERM)], how=how)
+        finished(tmp_path, before=[InterruptWithin(3, signal.SIGTERM)])
     finally:
         signal.signal(signal.SIGTERM, before)
     assert received == [signal.SIGTERM]
