@@ -151,8 +151,9 @@ EXTRAS = st.fixed_dictionaries(
 )
 def test_training_agrees_with_its_twin(isa, model, n, batch, rule, wanted, annealed, density):
     x, targets, extras = data_for(model, n, **wanted)
-    order = np.random.default_rng(1).permutation(n)
-    rates = [0.1 / (1 + k * annealed) for k in range(-(-n // batch))]
+    # Few and small steps: in a training about to diverge every rounding error grows with it.
+    order = np.random.default_rng(1).permutation(n)[: 12 * batch]
+    rates = [0.003 / (1 + k * annealed) for k in range(-(-order.size // batch))]
     steps = [replace(STEP, lr=rate) for rate in rates]
     if density is not None:
         x = scipy.sparse.csr_array(x * (np.random.default_rng(2).random(x.shape) < density))
@@ -186,7 +187,7 @@ def test_training_agrees_with_its_twin(isa, model, n, batch, rule, wanted, annea
 
     assert outcome.steps_done == exact.steps_done == len(steps)
     assert not outcome.diverged
-    # Errors go through several layers and up to 50 steps, each of which may enlarge them.
+    # Errors go through several layers and up to 12 steps, each of which may enlarge them.
     rtol = 20 * RTOL[model.dtype]
     assert_allclose(outcome.loss, exact.loss, rtol=rtol, atol=rtol)
     for actual, expected in zip(model.arrays(), twin.arrays(), strict=True):
