@@ -79,7 +79,7 @@ struct Grid {
     Index tile_in, tile_out;
     bool grouped;
 
-    // The cut that suits a layer with about this many connections; see PERFORMANCE in docs/.
+    // The cut that suits a layer with about this many connections; see docs/performance.md.
     static Grid suited_to(Index n_in, Index n_out, Index n_connections);
     void check() const;  // throws std::invalid_argument
 
