@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from ratoon.cli import main
 
 
@@ -20,3 +22,22 @@ def test_json_holds_the_table(capsys):
 def test_a_file_needs_the_name_of_its_set(capsys):
     assert main(["reproduce", "accuracy", "--data", "x.mat"]) == 1
     assert "NAME=FILE" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_every_table_has_a_picture(tmp_path):
+    arguments = ["reproduce", "all", "--sets", "GLI-85", "--quick", "--scale", "0.002", "-q"]
+    assert main([*arguments, "--epochs", "1", "-o", str(tmp_path)]) == 0
+    tables = {path.stem for path in tmp_path.glob("*.md")}
+    assert len(tables) == 10
+    pictures = [path.name for path in tmp_path.glob("*.png")]
+    for table in tables:
+        assert any(name.startswith(table) for name in pictures), table
+
+
+def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, capsys):
+    arguments = ["reproduce", "curves", "--sets", "GLI-85", "--epochs", "2", "--scale", "0.002"]
+    assert main([*arguments, "--trials", "1", "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "--trials", "2", "-o", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.count("kept from before") == 2

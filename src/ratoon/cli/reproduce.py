@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -38,10 +38,19 @@ def reproduce(
         typer.Option(min=0.001, max=1.0, help="Shrink generated data and networks."),
     ] = 1.0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for tables and pictures.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Folder for tables, pictures, and trials already done."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the first trial.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="They do not change results.")] = 1,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Of every training; they do not change results.")
+    ] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", help="Trials at the same time, -1 for one per core."),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -52,6 +61,9 @@ def reproduce(
     The paper's protocol, which picks the best epoch on the test rows, is shown
     under its own name beside the last and the validation-chosen epoch.
 
+    With -o every trial is kept once it is done: the same command goes on where
+    an earlier one was stopped, and tables share the trials they have in common.
+
     For example:
 
       ratoon reproduce connections
@@ -60,10 +72,12 @@ def reproduce(
 
       ratoon reproduce accuracy --data GLI-85=GLI_85.mat -o results
     """
+    from ratoon.cli.reproduce_pictures import draw
     from ratoon.experiments.paper_figures import PAPER_SETS
     from ratoon.experiments.reproduce import TABLES
     from ratoon.experiments.reproduce import reproduce as compute
     from ratoon.experiments.reproduce_runs import Effort
+    from ratoon.experiments.trial_store import TrialStore
 
     quiet = quiet or as_json
     effort = Effort(
@@ -71,10 +85,12 @@ def reproduce(
         epochs=epochs or (QUICK["epochs"] if quick else None),
         seed=seed,
         n_threads=threads,
+        n_jobs=jobs,
         scale=scale,
         sets=tuple(PAPER_SETS) if sets is None else tuple(s.strip() for s in sets.split(",")),
         paths=_paths(data or [], tuple(PAPER_SETS)),
         tell=(lambda text: None) if quiet else say,
+        store=TrialStore(None if output is None else output / "trials"),
     )
     results = {}
     for name in TABLES if table == "all" else [table]:
@@ -105,34 +121,3 @@ def _paths(given: list[str], known: tuple[str, ...]) -> dict[str, Path]:
             )
         paths[name] = Path(file)
     return paths
-
-
-def draw(found: Any, stem: Path) -> list[Path]:
-    """Draw what a table has to draw: curves, matrices, counts."""
-    from matplotlib.figure import Figure
-
-    from ratoon.report import (
-        ConfusionMatrixDisplay,
-        ConnectionCountDisplay,
-        LearningCurveDisplay,
-    )
-
-    displays: list[tuple[str, Any]] = []
-    for name, curves in found.curves.items():
-        displays.append((name, LearningCurveDisplay(curves, ylabel="test accuracy")))
-    for name, (truth, predicted, names) in found.confusion.items():
-        shown = ConfusionMatrixDisplay.from_predictions(truth, predicted, class_names=names)
-        displays.append((name, shown))
-    if found.counts:
-        displays.append(("connections", ConnectionCountDisplay(found.counts)))
-    written = []
-    for name, display in displays:
-        side = 9.0 if len(getattr(display, "class_names", ())) > 8 else 4.6
-        figure = Figure(figsize=(max(6.4, side), side), layout="constrained")
-        axes = figure.subplots()
-        display.plot(axes)
-        axes.set_title(f"{found.title}\n{name}", loc="left", fontsize=10, pad=22)
-        path = stem.with_name(f"{stem.name}-{name}.png")
-        figure.savefig(path, dpi=120)
-        written.append(path)
-    return written

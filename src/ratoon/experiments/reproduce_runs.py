@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import numpy as np
 
 from ratoon.datasets import Dataset
 from ratoon.evolution import Static
+from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.paper_data import paper_data
 from ratoon.experiments.paper_figures import PAPER_SETS, PaperSet
 from ratoon.experiments.trial import PaperSettings, Trial, run_trial, split_rows
+from ratoon.experiments.trial_store import TrialResult, TrialStore, result_of
 
 VALIDATION = 0.2
 
@@ -26,10 +30,12 @@ class Effort:
     epochs: int | None = None
     seed: int = 0
     n_threads: int = 1
+    n_jobs: int | None = None
     scale: float = 1.0
     sets: tuple[str, ...] = tuple(PAPER_SETS)
     paths: Mapping[str, Path] = field(default_factory=dict)
     tell: Callable[[str], None] = lambda text: None
+    store: TrialStore = field(default_factory=TrialStore)
 
     def settings(self, known: PaperSet) -> PaperSettings:
         """Return the paper's settings with the epochs and the scale asked for."""
@@ -49,31 +55,77 @@ def run_trials(
     *,
     method: str = "SET",
     validation: float = 0.0,
-) -> list[Trial]:
-    """Train as often as asked, each time on another split of two thirds to one third."""
+) -> list[TrialResult]:
+    """Train as often as asked, each time on another split of two thirds to one third.
+
+    Trials that the store knows are not run again.
+    """
+    x = dense(data)
     assert data.y is not None
-    x = np.ascontiguousarray(data.X.toarray() if data.is_sparse else data.X)
+    crc = zlib.crc32(memoryview(x).cast("B"), zlib.crc32(np.ascontiguousarray(data.y).tobytes()))
+    seeds = range(effort.seed, effort.seed + effort.trials)
+    whats = [
+        {
+            "data": f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}",
+            "settings": asdict(settings),
+            "method": method,
+            "validation": validation,
+            "seed": seed,
+        }
+        for seed in seeds
+    ]
+    known = [effort.store.get(what) for what in whats]
+    missing = [seed for seed, result in zip(seeds, known, strict=True) if result is None]
+    tasks = ((data.y, settings, method, validation, effort.n_threads, seed) for seed in missing)
+    fresh = fan_out(_result, x, tasks, n_jobs=effort.n_jobs)
+    hidden = "-".join(map(str, settings.hidden)) or "no"
+    name = f"{method}, {hidden} hidden{', with validation' if validation else ''}"
+    results = []
+    for number, (what, kept) in enumerate(zip(whats, known, strict=True), start=1):
+        result = next(fresh) if kept is None else kept
+        how = f"{result.seconds:.0f} s" if kept is None else "kept from before"
+        if kept is None:
+            effort.store.put(what, result)
+        effort.tell(f"{name}: trial {number} of {effort.trials}, {100 * result.last:.1f} % ({how})")
+        results.append(result)
+    return results
+
+
+def _result(x: Any, y: Any, *how: Any) -> TrialResult:
+    started = time.perf_counter()
+    trial = one_trial(x, y, *how)
+    return result_of(trial, time.perf_counter() - started)
+
+
+def one_trial(
+    x: Any,
+    y: Any,
+    settings: PaperSettings,
+    method: str,
+    validation: float,
+    n_threads: int,
+    seed: int,
+) -> Trial:
+    """Train once, on the split that belongs to the seed."""
     strategy: Any = settings.strategy() if method == "SET" else Static()
-    trials = []
-    for number in range(effort.trials):
-        seed = effort.seed + number
-        train_rows, test_rows = split_rows(data.y, 1 / 3, seed)
-        trials.append(
-            run_trial(
-                method,
-                x,
-                data.y,
-                train_rows,
-                test_rows,
-                settings=settings,
-                strategy=strategy,
-                seed=seed,
-                validation_fraction=validation,
-                n_threads=effort.n_threads,
-            )
-        )
-        effort.tell(f"{method}: trial {number + 1} of {effort.trials}")
-    return trials
+    train_rows, test_rows = split_rows(y, 1 / 3, seed)
+    return run_trial(
+        method,
+        x,
+        y,
+        train_rows,
+        test_rows,
+        settings=settings,
+        strategy=strategy,
+        seed=seed,
+        validation_fraction=validation,
+        n_threads=n_threads,
+    )
+
+
+def dense(data: Dataset) -> Any:
+    """Return the samples as one dense array."""
+    return np.ascontiguousarray(data.X.toarray() if data.is_sparse else data.X)
 
 
 def percent(values: list[float]) -> str:

@@ -1,0 +1,154 @@
+"""The paper's tables and figures about accuracy: SET against FixProb, depth, dropout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ratoon.experiments.paper_figures import BEST_RUN, GLI, PEAK_BY_LAYERS, PaperSet
+from ratoon.experiments.reproduce_runs import VALIDATION, Effort, percent, run_trials
+from ratoon.experiments.reproduction import OPTIMISTIC, Reproduction, paper_sets, what_it_is
+
+
+def accuracy(effort: Effort) -> Reproduction:
+    """Compare SET with FixProb on every set, by the paper's protocol and by honest ones."""
+    columns = ["data set", "data", "method", "paper", "best test epoch", "last epoch"]
+    found = Reproduction("Test accuracy in %, SET-MLP and FixProb", [*columns, "validation-chosen"])
+    kinds = set()
+    for known in paper_sets(effort):
+        data, kind = effort.data(known)
+        kinds.add(kind)
+        for method, paper in (("SET", known.accuracy_set), ("FixProb", known.accuracy_fixprob)):
+            settings = effort.settings(known)
+            trials = run_trials(data, settings, effort, method=method)
+            chosen = run_trials(data, settings, effort, method=method, validation=VALIDATION)
+            picks = [trial.chosen for trial in chosen if trial.chosen is not None]
+            found.rows.append(
+                [
+                    known.name,
+                    kind,
+                    method,
+                    f"{paper:.2f}",
+                    percent([trial.best for trial in trials]),
+                    percent([trial.last for trial in trials]),
+                    percent(picks),
+                ]
+            )
+            found.curves.setdefault(known.name, {})[method] = [t.test_accuracy for t in trials]
+    found.notes.append(OPTIMISTIC)
+    return what_it_is(found, effort, kinds)
+
+
+def curves(effort: Effort) -> Reproduction:
+    """Follow the test accuracy of SET and FixProb over the epochs."""
+    found = Reproduction(
+        "Learning curves: test accuracy in % after every epoch",
+        ["data set", "data", "method", "first", "middle", "last", "mean change between epochs"],
+    )
+    kinds = set()
+    for known in paper_sets(effort):
+        data, kind = effort.data(known)
+        kinds.add(kind)
+        for method in ("SET", "FixProb"):
+            trials = run_trials(data, effort.settings(known), effort, method=method)
+            _add_curve(found, known.name, kind, method, [t.test_accuracy for t in trials])
+    found.notes.append("the paper shows this as a picture: SET above FixProb, and less steady.")
+    return what_it_is(found, effort, kinds)
+
+
+def _add_curve(
+    found: Reproduction, name: str, kind: str, method: str, runs: list[list[float]]
+) -> None:
+    curve = np.mean(runs, axis=0)
+    change = float(np.abs(np.diff(curve)).mean()) if curve.size > 1 else 0.0
+    cells = [f"{100 * value:.1f}" for value in (curve[0], curve[curve.size // 2], curve[-1])]
+    found.rows.append([name, kind, method, *cells, f"{100 * change:.1f}"])
+    found.curves.setdefault(name, {})[method] = runs
+
+
+def confusion(effort: Effort) -> Reproduction:
+    """Count predicted against true classes in the best run of SET."""
+    found = Reproduction(
+        "Confusion matrices of SET-MLP (last epoch)",
+        ["data set", "data", "best run, paper", "best run", "mean of runs"],
+    )
+    kinds = set()
+    for known in paper_sets(effort):
+        data, kind = effort.data(known)
+        kinds.add(kind)
+        trials = run_trials(data, effort.settings(known), effort)
+        best = max(trials, key=lambda trial: trial.last)
+        assert data.class_names is not None
+        found.confusion[known.name] = (
+            np.array(best.test_labels),
+            np.array(best.test_predictions),
+            data.class_names,
+        )
+        paper = f"{BEST_RUN[known.name]:.2f}" if known.name in BEST_RUN else "picture only"
+        found.rows.append(
+            [known.name, kind, paper, percent([best.last]), percent([t.last for t in trials])]
+        )
+    found.notes.append("the best of several runs, chosen on the test rows, is optimistic.")
+    return what_it_is(found, effort, kinds)
+
+
+def _variants(
+    effort: Effort, known: PaperSet, variants: dict[str, dict[str, Any]], found: Reproduction
+) -> str:
+    """Run variants of a set's settings; the paper's remark is the entry "paper"."""
+    data, kind = effort.data(known)
+    for name, change in variants.items():
+        paper, method = change.pop("paper", ""), change.pop("method", "SET")
+        settings = replace(effort.settings(known), **change)
+        trials = run_trials(data, settings, effort, method=method)
+        runs = [trial.test_accuracy for trial in trials]
+        found.curves.setdefault(known.name, {})[name] = runs
+        best, last = ([t.best for t in trials], [t.last for t in trials])
+        found.rows.append([known.name, kind, name, paper, percent(best), percent(last)])
+    return kind
+
+
+_VARIANT_COLUMNS = ["data set", "data", "network", "paper", "best test epoch", "last epoch"]
+
+
+def layers(effort: Effort) -> Reproduction:
+    """Vary the number of hidden layers."""
+    found = Reproduction("One, two and three hidden layers, accuracy in %", _VARIANT_COLUMNS)
+    kinds = set()
+    for known in paper_sets(effort):
+        width = effort.settings(known).hidden[0]
+        variants = {
+            f"{n} hidden": {"hidden": (width,) * n, "paper": PEAK_BY_LAYERS[known.name][n]}
+            for n in (1, 2, 3)
+        }
+        kinds.add(_variants(effort, known, variants, found))
+    return what_it_is(found, effort, kinds)
+
+
+def dropout(effort: Effort) -> Reproduction:
+    """See whether dropout keeps two hidden layers from overfitting on GLI-85."""
+    found = Reproduction("Dropout 0.5 on GLI-85, two hidden layers", _VARIANT_COLUMNS)
+    width = effort.settings(GLI).hidden[0]
+    variants: dict[str, dict[str, Any]] = {
+        "without dropout": {"hidden": (width,) * 2, "paper": "falls to near 80 after 200 epochs"},
+        "dropout 0.5": {"hidden": (width,) * 2, "dropout": 0.5, "paper": "does not fall"},
+        "FixProb, dropout 0.5": {
+            "hidden": (width,) * 2,
+            "dropout": 0.5,
+            "method": "FixProb",
+            "paper": "picture only",
+        },
+    }
+    return what_it_is(found, effort, {_variants(effort, GLI, variants, found)})
+
+
+def no_hidden(effort: Effort) -> Reproduction:
+    """See how far inputs wired straight to outputs get on GLI-85."""
+    found = Reproduction("No hidden layer on GLI-85", _VARIANT_COLUMNS)
+    variants: dict[str, dict[str, Any]] = {
+        "no hidden layer": {"hidden": (), "paper": "does not reach 100"},
+        "one hidden layer": {"paper": "94.48"},
+    }
+    return what_it_is(found, effort, {_variants(effort, GLI, variants, found)})

@@ -1,0 +1,174 @@
+"""The paper's tables and figures about size and time: connections, seconds, extreme models."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ratoon.evolution import SET, Clock
+from ratoon.evolution.paper import rewire_one_by_one, rewire_vectorised
+from ratoon.experiments.paper_figures import (
+    EXTREME,
+    EXTREME_SETTINGS,
+    GLI,
+    GLI_REMARK,
+    LEUKEMIA,
+    REWIRE_SECONDS,
+)
+from ratoon.experiments.reproduce_runs import Effort, dense, one_trial, percent, run_trials
+from ratoon.experiments.reproduction import Reproduction, paper_sets, what_it_is
+from ratoon.layers import make_layer
+from ratoon.network import SparseMLP
+
+
+def connections(effort: Effort) -> Reproduction:
+    """Count connections and positions of the paper's networks."""
+    columns = ["data set", "paper", "ours", "differs", "dense", "sparsity"]
+    found = Reproduction("Connections and sparsity", columns)
+    exactly = {}
+    for known in paper_sets(effort):
+        network, exact = (
+            SparseMLP.start(known.widths, epsilon=10.0, start=start, seed=effort.seed)
+            for start in ("paper", "exact")
+        )
+        n = network.n_connections
+        found.rows.append(
+            [
+                known.name,
+                f"{known.connections:,}",
+                f"{n:,}",
+                f"{100 * (n / known.connections - 1):+.3f} %",
+                f"{network.n_positions:,}",
+                f"{100 * (1 - n / network.n_positions):.2f} %",
+            ]
+        )
+        exactly[known.name] = f"{known.name} {exact.n_connections:,}"
+        found.counts[known.name] = (n, network.n_positions)
+    found.notes.append(
+        'ours is start="paper": positions drawn with repetition as the authors do, so nearly full'
+        " output layers get fewer. ratoon's own start draws as many as asked for:"
+        f" {'; '.join(exactly.values())}."
+    )
+    if GLI.name in effort.sets:
+        found.notes.append(GLI_REMARK)
+    return found
+
+
+def time_per_epoch(effort: Effort) -> Reproduction:
+    """Take the time of an epoch."""
+    found = Reproduction(
+        "Seconds per epoch, one thread unless asked otherwise",
+        ["data set", "data", "train, paper", "train, ours", "test, paper", "test, ours"],
+    )
+    kinds = set()
+    # Alone on the machine: a second training beside it would be in the figures.
+    effort = replace(effort, trials=1, epochs=min(effort.epochs or 5, 5), n_jobs=1)
+    for known in paper_sets(effort):
+        data, kind = effort.data(known)
+        kinds.add(kind)
+        effort.tell(f"{known.name}: {effort.epochs} epochs")
+        trial = one_trial(
+            dense(data), data.y, effort.settings(known), "SET", 0.0, effort.n_threads, effort.seed
+        )
+        started = time.perf_counter()
+        rows = np.arange(len(trial.test_labels))
+        trial.network.outputs(data.take(rows).X, n_threads=effort.n_threads)
+        test = time.perf_counter() - started
+        found.rows.append(
+            [
+                known.name,
+                kind,
+                f"{known.train_seconds:.2f}",
+                f"{trial.seconds_per_epoch():.3g}",
+                f"{known.test_seconds:.2f}",
+                f"{test:.2g}",
+            ]
+        )
+        found.seconds[known.name] = {
+            "paper": known.train_seconds,
+            "ours": trial.seconds_per_epoch(),
+        }
+    found.notes.append("the paper's machine: Intel Core i7-4700MQ, one thread; times of another.")
+    return what_it_is(found, effort, kinds)
+
+
+def extreme(effort: Effort) -> Reproduction:
+    """Train the smallest and the largest network of the paper."""
+    columns = ["model", "data", "connections, paper", "ours", "density in %", "seconds, paper"]
+    found = Reproduction(
+        "Extreme models on Leukemia, dropout 0.4, learning rate 0.05",
+        [*columns, "ours", "accuracy, paper", "best test epoch", "last epoch"],
+    )
+    effort = replace(effort, n_jobs=1)  # seconds are told, and a training beside would be in them
+    data, kind = effort.data(LEUKEMIA)
+    epochs = min(effort.epochs or EXTREME_SETTINGS.n_epochs, EXTREME_SETTINGS.n_epochs)
+    for name, (hidden, connections, accuracy, seconds) in EXTREME.items():
+        widths = tuple(max(10, round(effort.scale * width)) for width in hidden)
+        settings = replace(EXTREME_SETTINGS, hidden=widths, n_epochs=epochs)
+        trials = run_trials(data, settings, effort)
+        spent = float(np.mean([trial.seconds for trial in trials]))
+        built = trials[0]
+        found.rows.append(
+            [
+                f"{name} {built.widths}",
+                kind,
+                f"{connections:,}",
+                f"{built.n_connections:,}",
+                f"{100 * built.density:.3g}",
+                f"{seconds:.0f}",
+                f"{spent:.1f}",
+                f"{accuracy:.2f}",
+                percent([trial.best for trial in trials]),
+                percent([trial.last for trial in trials]),
+            ]
+        )
+        found.curves.setdefault("accuracy", {})[name] = [t.test_accuracy for t in trials]
+        found.seconds[name] = {"paper": seconds, "ours": spent}
+    found.notes.append("seconds: training and testing in all, mean of the trials.")
+    return what_it_is(found, replace(effort, epochs=epochs), {kind}, paper_epochs=5)
+
+
+def rewiring(effort: Effort) -> Reproduction:
+    """Take the time of one rewiring, as the paper does it and as we do."""
+    found = Reproduction(
+        "Seconds of one rewiring of a square layer, epsilon 10",
+        ["size", "connections", "I, paper", "I, here", "II, paper", "II, here", "ratoon"],
+    )
+    sizes = [size for size in REWIRE_SECONDS if effort.epochs is None or size <= 2000]
+    rng = np.random.default_rng(effort.seed)
+    for size in sizes:
+        layer = make_layer((size, size), epsilon=10.0, init="set", seed=effort.seed)
+        layer.clear_state(1)
+        matrix, strategy = layer.to_csr(), SET(0.3)
+        one, two = REWIRE_SECONDS[size]
+        times = [
+            _best_of(3, partial(rewire_one_by_one, matrix, 0.3, rng)),
+            _best_of(3, partial(rewire_vectorised, matrix, 0.3, rng)),
+            _best_of(5, partial(strategy.rewire_in_place, layer, Clock(1, 1, 10), 1, 1)),
+        ]
+        texts = [f"{seconds:.3g}" for seconds in times]
+        found.rows.append(
+            [f"{size:,}", f"{layer.n_connections:,}", f"{one}", texts[0], f"{two}", *texts[1:]]
+        )
+        names = ("I, here", "II, here", "ratoon")
+        found.seconds[f"{size:,}"] = {
+            "I, paper": one,
+            "II, paper": two,
+            **dict(zip(names, times, strict=True)),
+        }
+    found.notes.append("best of several; the paper does not say how dense its layers were.")
+    return found
+
+
+def _best_of(times: int, run: Callable[[], Any]) -> float:
+    spent = []
+    for _ in range(times):
+        started = time.perf_counter()
+        run()
+        spent.append(time.perf_counter() - started)
+    return min(spent)
