@@ -1,6 +1,8 @@
+import ast
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+import ratoon
 from ratoon.errors import InvalidParameterError
 from ratoon.rng import MAX_SEED, derive_generator, derive_seed, draw_root
 
@@ -46,6 +49,32 @@ def test_no_two_purposes_and_places_share_a_seed(length):
     }
     # 3600 numbers of 64 bits meet by chance with probability 3600^2 / 2^65, below 1e-12.
     assert len(seeds) == 5 * len(PURPOSES) * len(places)
+
+
+def places_by_purpose():
+    """For every purpose named in the source: with how many numbers it is used, and where."""
+    found = {}
+    sources = Path(ratoon.__file__).parent.rglob("*.py")
+    for path in sorted(path for path in sources if path.name != "rng.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "").startswith("derive_"):
+                _, purpose, *place = node.args
+                assert not any(isinstance(part, ast.Starred) for part in place), path
+                found.setdefault(ast.literal_eval(purpose), set()).add((len(place), path.stem))
+    return found
+
+
+def test_a_purpose_has_places_of_one_length():
+    uses = places_by_purpose()
+    assert len(uses) > 20
+    mixed = {name: by for name, by in uses.items() if len({length for length, _ in by}) > 1}
+    assert mixed == {
+        # Rank 0 of several processes draws what a single process draws.
+        "dropout": {(0, "loop"), (1, "data_parallel")},
+        # Never from one root: each draws its own, and the committee's is derived from the other's.
+        "folds": {(0, "selector"), (1, "committee")},
+        "noise": {(0, "deep_r"), (1, "autoencoder")},
+    }
 
 
 def test_seeds_are_the_same_in_another_process():

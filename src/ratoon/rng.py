@@ -22,12 +22,18 @@ MAX_SEED = 2**63 - 1
 def derive_seed(root: int, purpose: str, *place: int) -> int:
     """Return a 64-bit seed for one purpose at one place (layer, epoch, step, ...).
 
+    A place that ends in zeros has the seed of the place without them, so one purpose is used with
+    places of one length.  The exception is meant: ``"dropout"`` of rank 0 is that of a training
+    in one process.  Seeds are part of what is reproducible, hence this stays as it is.
+
     Examples
     --------
     >>> derive_seed(0, "shuffle", 3) == derive_seed(0, "shuffle", 3)
     True
     >>> derive_seed(0, "shuffle", 3) == derive_seed(0, "shuffle", 4)
     False
+    >>> derive_seed(0, "dropout", 0) == derive_seed(0, "dropout")
+    True
     """
     entropy = [root, zlib.crc32(purpose.encode()), *place]
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from ratoon import SparseMLPClassifier, load
 from ratoon.errors import FormatError
+from ratoon.storage import read_document, write_document
 
 GO_ON = """
 import sys
@@ -64,4 +65,32 @@ def test_a_truncated_file_is_refused(two_classes, tmp_path):
     SparseMLPClassifier((5,), max_iter=1).fit(*two_classes).save(path)
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(FormatError):
+        load(path)
+
+
+def test_a_file_without_the_optimizer_is_smaller_and_predicts_the_same(two_classes, tmp_path):
+    X, y = two_classes
+    model = SparseMLPClassifier((20,), solver="adam", density=0.5, max_iter=5, random_state=0)
+    for _ in range(3):
+        model.partial_fit(X, y)
+    model.save(tmp_path / "whole")
+    model.save(tmp_path / "small", optimizer=False)
+    n_connections = sum(layer.n_connections for layer in model.network_.layers)
+    saved = (tmp_path / "whole").stat().st_size - (tmp_path / "small").stat().st_size
+    assert saved >= 2 * n_connections * model.network_.dtype.itemsize
+    small, whole = load(tmp_path / "small"), load(tmp_path / "whole")
+    assert small.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    whole.partial_fit(X, y)
+    small.partial_fit(X, y)  # from moments of zero: as well, but not the same
+    assert np.isfinite(small.loss_)
+    assert small.predict_proba(X).tobytes() != whole.predict_proba(X).tobytes()
+
+
+def test_a_file_that_makes_no_estimator_is_refused_by_name(two_classes, tmp_path):
+    path = tmp_path / "model.ratoon"
+    SparseMLPClassifier((5,), max_iter=1, random_state=0).fit(*two_classes).save(path)
+    document = read_document(path)
+    document.config["parameters"]["n_jobs"] = 3.0
+    write_document(document, path)
+    with pytest.raises(FormatError, match=r"model\.ratoon: .*n_jobs"):
         load(path)

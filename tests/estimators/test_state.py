@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.errors import FormatError
+from ratoon.errors import FormatError, InvalidParameterError
 from ratoon.estimators.state import UnsavedParameterWarning, from_state, to_state
 from ratoon.evolution import SET, STRATEGIES
 from ratoon.optimizers import SGD
@@ -99,10 +99,22 @@ def test_what_cannot_be_written_is_said_twice(two_classes):
         lambda c, a, n: c.pop("shape"),
         lambda c, a, n: c["parameters"].update(unknown=1),
         lambda c, a, n: c["parameters"].update(zeta=7),
+        lambda c, a, n: c["parameters"].update(n_jobs=3.0),
+        lambda c, a, n: c["parameters"].update(n_jobs="auto"),
+        lambda c, a, n: c["parameters"].update(random_state=1.5),
+        lambda c, a, n: c["parameters"].update(random_state=-1),
+        lambda c, a, n: c["parameters"].update(loss="hinge"),
         lambda c, a, n: c["parameters"].update(evolution={"object": "eval", "fields": {}}),
         lambda c, a, n: c["progress"].update(seed="x"),
         lambda c, a, n: c["progress"].update(seed="-1"),
+        lambda c, a, n: c["progress"].update(seed="٣"),
+        lambda c, a, n: c["progress"].update(seed=3),
+        lambda c, a, n: c["progress"].update(cycle=0.0),
+        lambda c, a, n: c["progress"].update(epochs_done=True),
+        lambda c, a, n: c["progress"].update(evolving=0),
         lambda c, a, n: c["progress"].update(rewired=[1]),
+        lambda c, a, n: c["progress"].update(rewired=[1.0, 1]),
+        lambda c, a, n: c["progress"].pop("cycle"),
         lambda c, a, n: c["progress"].update(stopping=3),
         lambda c, a, n: c["progress"].update(
             stopping={
@@ -115,8 +127,12 @@ def test_what_cannot_be_written_is_said_twice(two_classes):
             }
         ),
         lambda c, a, n: c["shape"].update(n_samples=0),
+        lambda c, a, n: c["shape"].update(n_samples=30.5),
+        lambda c, a, n: c["shape"].update(is_classifier=1),
         lambda c, a, n: c["shape"].update(more=0),
         lambda c, a, n: c.update(n_features=9),
+        lambda c, a, n: c.update(n_features=8.0),
+        lambda c, a, n: c["targets"].update(multilabel=0),
         lambda c, a, n: c.update(targets={}),
         lambda c, a, n: a.update(more=np.zeros(2)),
         lambda c, a, n: a.update(classes=np.array([1, 0])),
@@ -144,3 +160,10 @@ def test_a_regressor_needs_one_positive_spread_per_target(two_classes):
     config, arrays, networks = to_state(model)
     with pytest.raises(FormatError, match="positive spread"):
         from_state(config, {**arrays, "target_std": np.array([0.0])}, networks)
+
+
+@pytest.mark.parametrize("wrong", [{"n_jobs": 3.0}, {"random_state": -1}, {"loss": "hinge"}])
+def test_what_could_not_be_loaded_is_not_written(two_classes, wrong):
+    model = SparseMLPClassifier((5,), max_iter=2, random_state=0).fit(*two_classes)
+    with pytest.raises(InvalidParameterError):
+        to_state(model.set_params(**wrong))

@@ -81,4 +81,4 @@ def test_an_old_model_holds_all_it_held(found):
 
 
 def test_there_is_a_file_of_version_1():
-    assert [path.name for path in FIXTURES.glob("*.ratoon")] == ["model-version-1.ratoon"]
+    assert [path.name for path in FIXTURES.glob("model-*.ratoon")] == ["model-version-1.ratoon"]

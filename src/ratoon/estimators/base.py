@@ -335,6 +335,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
     def _checked_parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = self.get_params(deep=False)
         check_parameters(given, owner=type(self).__name__)
+        threads_for(self.n_jobs, 1)  # raises if it is no number of threads
         return given
 
     def _shape_of(self, labelled: Labelled) -> Shape:
@@ -403,11 +404,20 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
             )
         return outputs.astype(np.float64)
 
-    def save(self, path: str | Path) -> None:
-        """Write the estimator to one safe file, from which `ratoon.load` brings it back."""
+    def save(self, path: str | Path, *, optimizer: bool = True) -> None:
+        """Write the estimator to one safe file, from which `ratoon.load` brings it back.
+
+        Parameters
+        ----------
+        path : path
+            Where to; replaced as a whole or not at all.
+        optimizer : bool, default=True
+            Also save what the optimizer keeps, one or two numbers per connection.  Predictions do
+            not need it; `partial_fit` needs it to go on exactly where training stood.
+        """
         from ratoon.estimators.files import save
 
-        save(self, path)
+        save(self, path, optimizer=optimizer)
 
     # --------------------------------------------------------------------------- scikit-learn
 

@@ -25,6 +25,7 @@ from ratoon.estimators.targets import (
     log_class_probabilities,
     smoothed,
 )
+from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
 
 Array = NDArray[Any]
@@ -399,11 +400,12 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         return {"multilabel": self._multilabel, "objects": is_text}, {"classes": classes}
 
     def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
-        self._multilabel = bool(targets["multilabel"])
+        fields = Fields(targets, "targets", {"multilabel", "objects"})
+        self._multilabel = fields.flag("multilabel")
         classes = arrays.pop("classes")
         if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
             raise FormatError("classes must be sorted, each of them once")
-        self.classes_ = classes.astype(object) if targets["objects"] else classes
+        self.classes_ = classes.astype(object) if fields.flag("objects") else classes
 
     # ---------------------------------------------------------------------------- prediction
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.state import from_state, to_state
 from ratoon.storage import Document, read_document, write_document
-from ratoon.storage.paths import PathLike
+from ratoon.storage.paths import PathLike, shown
 
 
 def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) -> None:
@@ -23,6 +24,11 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
         Where to.
     optimizer : bool, default=True
         Also save what the optimizer keeps, which is needed to train on exactly.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter was set to something impossible after the fit: nobody could load it.
 
     Examples
     --------
@@ -51,4 +57,7 @@ def load(path: PathLike) -> Any:
         If the file is damaged, or is not one of an estimator.
     """
     document = read_document(path)
-    return from_state(document.config, document.arrays, document.networks)
+    try:
+        return from_state(document.config, document.arrays, document.networks)
+    except FormatError as error:
+        raise FormatError(f"{shown(path)}: {error}") from None

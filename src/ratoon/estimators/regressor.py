@@ -15,6 +15,7 @@ from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
 from ratoon.prepare import feature_statistics
+from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
 
 Array = NDArray[Any]
@@ -331,7 +332,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         return {"one_column": self._one_column}, arrays
 
     def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
-        self._one_column = bool(targets["one_column"])
+        self._one_column = Fields(targets, "targets", {"one_column"}).flag("one_column")
         mean, std = arrays.pop("target_mean"), arrays.pop("target_std")
         if mean.ndim != 1 or mean.shape != std.shape or not (std > 0).all():
             raise FormatError("targets need one mean and one positive spread each")

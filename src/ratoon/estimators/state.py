@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,20 @@ from numpy.typing import NDArray
 from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
-from ratoon.estimators.fitting import Progress
 from ratoon.estimators.plain import NotPlain, from_plain, to_plain
-from ratoon.estimators.presets import Shape
+from ratoon.estimators.progress_state import (
+    progress_from_plain,
+    progress_to_plain,
+    shape_from_plain,
+    shape_to_plain,
+)
 from ratoon.estimators.regressor import SparseMLPRegressor
 from ratoon.network import SparseMLP
+from ratoon.rng import draw_root
+from ratoon.storage.fields import Fields
 from ratoon.storage.histories import history_from_arrays, history_to_arrays
-from ratoon.training import EarlyStopping
+from ratoon.storage.limits import MAX_WIDTH
+from ratoon.storage.rules import Violation
 
 Array = NDArray[Any]
 State = tuple[dict[str, Any], dict[str, Array], list[SparseMLP]]
@@ -61,6 +67,8 @@ def to_state(estimator: BaseSparseMLP) -> State:
         except NotPlain:
             if name not in NOT_KEPT:
                 not_saved.append(name)
+    _check(estimator, parameters)
+    estimator._loss()
     if not_saved:
         warnings.warn(
             f"{not_saved} cannot be written to a file. The network is saved and predicts the"
@@ -79,15 +87,8 @@ def to_state(estimator: BaseSparseMLP) -> State:
         "parameters": parameters,
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
-        "shape": asdict(progress.shape),
-        "progress": {
-            "seed": str(progress.seed),
-            "cycle": progress.cycle,
-            "epochs_done": progress.epochs_done,
-            "rewired": list(progress.rewired),
-            "evolving": progress.evolution_state is not None,
-            "stopping": _stopping_to_plain(progress.stopping),
-        },
+        "shape": shape_to_plain(progress.shape),
+        "progress": progress_to_plain(progress),
         "targets": targets,
     }
     networks = [progress.latest]
@@ -110,6 +111,8 @@ def from_state(
         return _build(config, dict(arrays), networks)
     except FormatError:
         raise
+    except Violation as violation:
+        raise FormatError(str(violation)) from None
     except (RatoonError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FormatError(f"not the state of an estimator: {error!r}") from None
 
@@ -117,8 +120,7 @@ def from_state(
 def _build(
     config: dict[str, Any], arrays: dict[str, Array], networks: list[SparseMLP]
 ) -> BaseSparseMLP:
-    if set(config) != _KEYS:
-        raise FormatError(f"the state must have the parts {sorted(_KEYS)}, got {sorted(config)}")
+    fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
     if kind is None:
         raise FormatError(f"unknown estimator {config['estimator']!r}")
@@ -127,7 +129,7 @@ def _build(
     if unknown := set(parameters) - set(estimator.get_params(deep=False)):
         raise FormatError(f"{config['estimator']} has no parameters {sorted(unknown)}")
     estimator.set_params(**parameters)
-    estimator._checked_parameters()
+    _check(estimator, parameters)
     if config["not_saved"]:
         warnings.warn(
             f"{config['not_saved']} could not be saved with this estimator and have their default"
@@ -135,7 +137,7 @@ def _build(
             UnsavedParameterWarning,
             stacklevel=4,
         )
-    estimator.n_features_in_ = int(config["n_features"])
+    estimator.n_features_in_ = fields.integer("n_features", 1, MAX_WIDTH)
     if "feature_names" in arrays:
         names = np.asarray(arrays.pop("feature_names"), dtype=object)
         if names.shape != (estimator.n_features_in_,):
@@ -143,9 +145,10 @@ def _build(
         estimator.feature_names_in_ = names
     history = history_from_arrays(arrays)
     estimator._restore_targets(config["targets"], arrays)
-    progress = _progress_from_plain(config, networks)
+    estimator._loss()
+    progress = progress_from_plain(config["progress"], shape_from_plain(config["shape"]), networks)
     progress.history = history
-    if config["progress"]["evolving"]:
+    if progress.evolution_state is not None:
         named = [name for name in arrays if name.startswith(_EVOLUTION)]
         state = {name.removeprefix(_EVOLUTION): arrays.pop(name) for name in named}
         progress.evolution_state = state
@@ -163,45 +166,8 @@ def _build(
     return estimator
 
 
-def _progress_from_plain(config: dict[str, Any], networks: list[SparseMLP]) -> Progress:
-    stored = config["progress"]
-    if len(networks) not in (1, 2):
-        raise FormatError(f"one or two networks make an estimator, got {len(networks)}")
-    shape = Shape(**config["shape"])
-    if min(shape.n_samples, shape.n_features, shape.n_outputs) < 1:
-        raise FormatError(f"impossible shape {shape}")
-    rewired = [int(count) for count in stored["rewired"]]
-    if len(rewired) != len(networks[0].layers):
-        raise FormatError(f"{len(rewired)} counts for {len(networks[0].layers)} layers")
-    stopping = _stopping_from_plain(stored["stopping"])
-    if len(networks) == 2:
-        if stopping is None or stopping.best_epoch < 0:
-            raise FormatError("a best network without early stopping")
-        stopping.best_network = networks[1]
-    elif stopping is not None and stopping.restore_best and stopping.best_epoch >= 0:
-        raise FormatError("early stopping without its best network")
-    seed, cycle, done = int(stored["seed"]), int(stored["cycle"]), int(stored["epochs_done"])
-    if min(seed, cycle, done) < 0:
-        raise FormatError("seed, cycle and epochs must not be negative")
-    return Progress(seed, shape, networks[0], cycle, done, stopping, rewired=rewired)
-
-
-def _stopping_to_plain(stopping: EarlyStopping | None) -> dict[str, Any] | None:
-    if stopping is None:
-        return None
-    seen = stopping.best_epoch >= 0
-    return {
-        "patience": int(stopping.patience),
-        "tol": float(stopping.tol),
-        "restore_best": bool(stopping.restore_best),
-        "best_score": float(stopping.best_score) if seen else None,
-        "best_epoch": int(stopping.best_epoch),
-        "n_waited": int(stopping.n_waited),
-    }
-
-
-def _stopping_from_plain(stored: dict[str, Any] | None) -> EarlyStopping | None:
-    if stored is None:
-        return None
-    score = stored["best_score"]
-    return EarlyStopping(**{**stored, "best_score": -float("inf") if score is None else score})
+def _check(estimator: BaseSparseMLP, kept: dict[str, Any]) -> None:
+    """Raise if a parameter is not what it may be."""
+    estimator._checked_parameters()
+    if "random_state" in kept:  # a plain value: looking at it draws nothing
+        draw_root(estimator.random_state)
