@@ -11,6 +11,7 @@ import typer
 from ratoon.cli.output import print_json, print_table, say
 from ratoon.cli.samples import (
     DataFile,
+    JobsOption,
     JsonOption,
     LabelOption,
     MissingOption,
@@ -31,6 +32,7 @@ def compare(
         int, typer.Option(min=0, help="Rounds with labels in random order.")
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, permutations, methods.")] = 0,
+    jobs: JobsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -65,6 +67,7 @@ def compare(
         n_repeats=repeats,
         n_permutations=permutations,
         seed=seed,
+        n_jobs=jobs,
         tell=(lambda text: None) if quiet else say,
     )
     first = next(iter(methods))

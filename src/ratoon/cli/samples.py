@@ -31,6 +31,12 @@ MissingOption = Annotated[
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", help="Fits at the same time, -1 for one per core; results do not depend on it."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
 
 

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ratoon.errors import InvalidInputError
+from ratoon.experiments.fan_out import fan_out
 
 Array = NDArray[Any]
 Makers = Mapping[str, Callable[[int], Any]]
@@ -105,6 +106,7 @@ def compare(
     n_repeats: int = 2,
     n_permutations: int = 1,
     seed: int = 0,
+    n_jobs: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
     """Score every method by repeated stratified cross-validation.
@@ -121,6 +123,8 @@ def compare(
         Rounds of ``n_splits`` folds with labels in random order.
     seed : int
         Of the folds, the permutations and the methods.
+    n_jobs : int, optional
+        Fits at the same time (see `fan_out`).
     tell : callable
         Told of every method that is done with a fold.
     """
@@ -130,31 +134,66 @@ def compare(
             f"the smallest class has {counts[counts > 0].min()} samples, too few for {n_splits}"
             f" folds; set --folds to that or less."
         )
+    splits = _splits(x, y, n_splits, n_repeats, n_permutations, seed)
+    n_real = n_splits * n_repeats
+    planned = [(number, name) for number in range(len(splits)) for name in methods]
+    scores = fan_out(
+        _scores,
+        x,
+        ((methods[name](splits[number].seed), splits[number]) for number, name in planned),
+        n_jobs=n_jobs,
+    )
     accuracy: dict[str, list[float]] = {name: [] for name in methods}
     balanced: dict[str, list[float]] = {name: [] for name in methods}
     permuted: dict[str, list[float]] = {name: [] for name in methods}
-    folds = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-    for number, (train, test) in enumerate(folds.split(x, y)):
-        for name, make in methods.items():
-            predicted = _fitted(make(seed + number), x[train], y[train]).predict(x[test])
-            accuracy[name].append(float(np.mean(predicted == y[test])))
-            balanced[name].append(float(_balanced(y[test], predicted)))
-            tell(f"split {number + 1} of {n_splits * n_repeats}: {name} {accuracy[name][-1]:.3f}")
-    rng = np.random.default_rng(seed)
-    for number in range(n_permutations):
-        shuffled = rng.permutation(y)
-        once = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=1, random_state=seed + number)
-        for train, test in once.split(x, shuffled):
-            for name, make in methods.items():
-                model = _fitted(make(seed), x[train], shuffled[train])
-                permuted[name].append(float(np.mean(model.predict(x[test]) == shuffled[test])))
-        tell(f"permuted labels: round {number + 1} of {n_permutations}")
+    for (number, name), (right, equally) in zip(planned, scores, strict=True):
+        if number < n_real:
+            accuracy[name].append(right)
+            balanced[name].append(equally)
+            tell(f"split {number + 1} of {n_real}: {name} {right:.3f}")
+        else:
+            permuted[name].append(right)
+            tell(f"permuted labels, split {number + 1 - n_real}: {name} {right:.3f}")
     return Comparison(
         {name: np.array(values) for name, values in accuracy.items()},
         {name: np.array(values) for name, values in balanced.items()},
         {name: np.array(values) for name, values in permuted.items() if values},
         1.0 / n_splits,
     )
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Rows to fit on and to be judged by, with labels that may be in random order."""
+
+    y: Array
+    train: Array
+    test: Array
+    seed: int
+
+
+def _splits(
+    x: Array, y: Array, n_splits: int, n_repeats: int, n_permutations: int, seed: int
+) -> list[_Split]:
+    """Return the splits of the labels as they are, and after them those of permuted ones."""
+    folds = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
+    splits = [
+        _Split(y, train, test, seed + number)
+        for number, (train, test) in enumerate(folds.split(x, y))
+    ]
+    rng = np.random.default_rng(seed)
+    for number in range(n_permutations):
+        shuffled = rng.permutation(y)
+        once = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=1, random_state=seed + number)
+        splits += [_Split(shuffled, train, test, seed) for train, test in once.split(x, shuffled)]
+    return splits
+
+
+def _scores(x: Array, model: Any, split: _Split) -> tuple[float, float]:
+    """Return accuracy and balanced accuracy on the test rows of a model fitted on the others."""
+    predicted = _fitted(model, x[split.train], split.y[split.train]).predict(x[split.test])
+    truth = split.y[split.test]
+    return float(np.mean(predicted == truth)), float(_balanced(truth, predicted))
 
 
 def _fitted(model: Any, x: Array, y: Array) -> Any:
