@@ -22,13 +22,15 @@ except ImportError:
 if not MPIEXEC.exists():
     pytest.skip("there is no mpiexec beside this Python", allow_module_level=True)
 
+pytestmark = pytest.mark.slow  # every rank is a new process
+
 TRAIN = ["--hidden", "50", "--epochs", "4", "--batch-size", "10", "--seed", "3", "--json"]
 
 
 def run(n_ranks, *arguments):
     command = [BIN / "ratoon", "train", *arguments, "--distributed", "mpi"]
     done = subprocess.run(
-        [MPIEXEC, "-n", str(n_ranks), *command], capture_output=True, text=True, timeout=120
+        [MPIEXEC, "-n", str(n_ranks), *command], capture_output=True, text=True, timeout=240
     )
     return done
 

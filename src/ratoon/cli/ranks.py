@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from ratoon.cli.output import say
 from ratoon.errors import InvalidParameterError
 
 TRANSPORTS = ("mpi",)
@@ -22,6 +24,18 @@ def communicator_for(transport: str | None) -> Any | None:
     from ratoon.distributed import MPICommunicator
 
     return MPICommunicator()
+
+
+def tell_what_if(communicator: Any | None, checkpoint: Path | None) -> None:
+    """Say beforehand what happens when a rank is killed: afterwards nobody is left to say it."""
+    if communicator is None or communicator.rank != 0 or communicator.size == 1:
+        return
+    advice = (
+        "name a folder with --checkpoint to keep what was learned until then."
+        if checkpoint is None
+        else f"the same command with --resume goes on from {checkpoint}, on any number of ranks."
+    )
+    say(f"{communicator.size} ranks train together. If one dies, all end: {advice}")
 
 
 @contextmanager

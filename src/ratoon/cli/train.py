@@ -11,7 +11,7 @@ import typer
 from ratoon.cli.config import use_config
 from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.ranks import communicator_for, together
+from ratoon.cli.ranks import communicator_for, tell_what_if, together
 from ratoon.cli.samples import (
     DataFile,
     JsonOption,
@@ -206,6 +206,7 @@ def train(
         _show_plan(estimator, samples, as_json=as_json)
         return
     train_rows, test_rows = _held_out(samples, test, seed)
+    tell_what_if(world, checkpoint)
     try:
         with together(world, average_every) as following:
             callbacks = [*checkpoints, *following]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from numpy.typing import NDArray
@@ -46,5 +47,5 @@ class MPICommunicator:
 
     def abort(self, message: str) -> None:
         """End all processes: one that waits for a dead one would wait for ever."""
-        print(f"ratoon: rank {self.rank} of {self.size}: {message}", flush=True)
+        print(f"ratoon: rank {self.rank} of {self.size}: {message}", file=sys.stderr, flush=True)
         self._world.Abort(1)
