@@ -62,13 +62,50 @@ def test_columns_are_found_by_name_in_any_order(ratoon, model, new, tmp_path):
     assert ratoon("predict", model, other).out == ratoon("predict", model, new).out
 
 
-def test_a_missing_feature_is_named(ratoon, model, tmp_path):
+def test_what_was_reordered_or_left_out_is_told(ratoon, model, new, tmp_path):
+    assert "features found" not in ratoon("predict", model, new).err
+    names = [f"gene{k}" for k in range(12)]
+    other = write_table(tmp_path / "other.csv", columns=[*names[::-1], "stranger"], outcome=False)
+    told = ratoon("predict", model, other)
+    assert "12 of 12 features found (100.0%); 1 extra left out (stranger)" in told.err
+    assert "brought into order" in told.err
+    assert "found" not in ratoon("predict", model, other, "-q").err
+
+
+def test_too_many_missing_features_are_named(ratoon, model, tmp_path):
     few = write_table(
         tmp_path / "few.csv", columns=[f"gene{k}" for k in range(2, 12)], outcome=False
     )
     told = ratoon("predict", model, few)
     assert told.code == 1
+    assert "10 of the 12 features wanted are there (83.3%)" in told.err
     assert "gene0, gene1" in told.err
+    assert "--min-coverage" in told.err
+    told = ratoon("predict", model, few, "--min-coverage", "0.8")
+    assert told.code == 0
+    assert "2 missing (gene0, gene1); missing features get their mean" in told.err
+
+
+def test_an_id_map_translates_the_names_of_the_file(ratoon, model, new, tmp_path):
+    header, *lines = new.read_text().splitlines()
+    probes = tmp_path / "probes.csv"
+    probes.write_text("\n".join([header.replace("gene", "probe"), *lines]) + "\n")
+    assert ratoon("predict", model, probes).code == 1
+    pairs = tmp_path / "map.csv"
+    pairs.write_text("".join(f"probe{k},gene{k}\n" for k in range(12)))
+    told = ratoon("predict", model, probes, "--id-map", pairs)
+    assert told.out == ratoon("predict", model, new).out
+    assert "12 renamed by the ID map" in told.err
+    pairs.write_text("probe0\n")
+    told = ratoon("predict", model, probes, "--id-map", pairs)
+    assert (told.code, "map.csv, line 1" in told.err) == (1, True)
+
+
+def test_an_id_map_needs_names(ratoon, model, tmp_path):
+    np.savez(tmp_path / "plain.npz", X=np.zeros((2, 12)))
+    (tmp_path / "map.csv").write_text("a,b\n")
+    told = ratoon("predict", model, tmp_path / "plain.npz", "--id-map", tmp_path / "map.csv")
+    assert (told.code, "needs names of features" in told.err) == (1, True)
 
 
 def test_without_names_the_number_of_features_must_agree(ratoon, model, tmp_path):

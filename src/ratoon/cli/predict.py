@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from ratoon.cli.features import CoverageOption, IdMapOption, features_for
 from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import print_json, print_table, say
 from ratoon.cli.samples import (
@@ -18,12 +19,12 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
-    features_for,
     labels_of,
     read_samples,
     without_names,
 )
 from ratoon.datasets import Dataset
+from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.errors import InvalidParameterError
 
 ModelFile = Annotated[Path, typer.Argument(help="Model file written by train.")]
@@ -40,24 +41,36 @@ def predict(
     ] = False,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    min_coverage: CoverageOption = MIN_COVERAGE,
+    id_map: IdMapOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Predict the samples of a file: one line each, as CSV.
 
-    Features are found by name where the file and the model have names, so
-    columns may stand in any order.  Labels, if there are any, are not used.
+    Features are found by name where the file and the model have names:
+    columns may stand in any order, others are left out, and a few may be
+    missing, which is told.  Labels, if there are any, are not used.
 
     For example:
 
       ratoon predict lung.ratoon new.csv > labels.csv
 
       ratoon predict lung.ratoon new.csv --probabilities -o labels.csv
+
+      ratoon predict lung.ratoon other.csv --id-map probes.csv --min-coverage 0.8
     """
     estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
     if probabilities and not hasattr(estimator, "classes_"):
         raise InvalidParameterError("--probabilities is for classifiers; this model is none.")
-    x = features_for(estimator, samples, data)
+    x = features_for(
+        estimator,
+        samples,
+        data,
+        min_coverage=min_coverage,
+        id_map=id_map,
+        quiet=quiet or as_json,
+    )
     with blaming_the_data(), without_names():
         predicted = estimator.predict(x)
         names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
@@ -84,6 +97,8 @@ def evaluate(
     data: DataFile,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    min_coverage: CoverageOption = MIN_COVERAGE,
+    id_map: IdMapOption = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the confusion matrix into this file.")
     ] = None,
@@ -98,7 +113,14 @@ def evaluate(
     """
     estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
     truth = labels_of(samples, data).labels
-    x = features_for(estimator, samples, data)
+    x = features_for(
+        estimator,
+        samples,
+        data,
+        min_coverage=min_coverage,
+        id_map=id_map,
+        quiet=quiet or as_json,
+    )
     if not hasattr(estimator, "classes_"):
         if picture is not None:
             raise InvalidParameterError("--picture is for classifiers; this model is none.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ratoon.cli.features import CoverageOption, IdMapOption, features_for
 from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import say
 from ratoon.cli.samples import (
@@ -17,10 +18,10 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
-    features_for,
     read_samples,
 )
 from ratoon.datasets import Dataset
+from ratoon.datasets.align import MIN_COVERAGE
 
 
 def report(
@@ -31,6 +32,8 @@ def report(
     ),
     label: LabelOption = None,
     missing: MissingOption = "error",
+    min_coverage: CoverageOption = MIN_COVERAGE,
+    id_map: IdMapOption = None,
     held_out: Annotated[
         bool,
         typer.Option("--held-out", help="State that these samples were not trained on."),
@@ -54,7 +57,9 @@ def report(
     estimator = ratoon.load(model)
     task = "classify" if hasattr(estimator, "classes_") else "regress"
     samples = read_samples(data, label, missing, quiet=quiet, task=task)
-    x = features_for(estimator, samples, data)
+    x = features_for(
+        estimator, samples, data, min_coverage=min_coverage, id_map=id_map, quiet=quiet
+    )
     names = getattr(estimator, "feature_names_in_", None)
     known = samples.feature_names if names is None else tuple(str(name) for name in names)
     with blaming_the_data():

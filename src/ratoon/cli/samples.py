@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -66,31 +66,6 @@ def labels_of(data: Dataset, path: Path) -> Dataset:
             f" lists what there is."
         )
     return data
-
-
-def features_for(estimator: Any, data: Dataset, path: Path) -> Any:
-    """Return the samples with the features the estimator was trained on, in that order.
-
-    Where both know their features by name, the names decide: columns may stand in another order,
-    and others may stand between them.
-    """
-    known = getattr(estimator, "feature_names_in_", None)
-    if known is not None and data.feature_names is not None:
-        place = {name: column for column, name in enumerate(data.feature_names)}
-        absent = [str(name) for name in known if name not in place]
-        if absent:
-            more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-            raise InvalidInputError(
-                f"{path}: the model needs features that are not there: {', '.join(absent[:3])}"
-                f"{more}; it was trained on {len(known)}."
-            )
-        return data.X[:, [place[name] for name in known]]
-    if data.n_features != estimator.n_features_in_:
-        raise InvalidInputError(
-            f"{path}: {data.n_features} features; the model was trained on"
-            f" {estimator.n_features_in_}."
-        )
-    return data.X
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """Data in: files, public sets and generated data become a `Dataset`."""
 
+from ratoon.datasets.align import Alignment, align
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.download import DownloadError
 from ratoon.datasets.fetch import data_folder, fetch, load
 from ratoon.datasets.generate import make_microarray
+from ratoon.datasets.id_map import read_id_map
 from ratoon.datasets.interactions import make_interactions
 from ratoon.datasets.isolation import Isolation
 from ratoon.datasets.knowledge import (
@@ -22,6 +24,7 @@ from ratoon.datasets.suspicion import Finding
 from ratoon.datasets.write import write
 
 __all__ = [
+    "Alignment",
     "Dataset",
     "DownloadError",
     "Examination",
@@ -31,6 +34,7 @@ __all__ = [
     "KnownDataset",
     "Limits",
     "MissingPackageError",
+    "align",
     "data_folder",
     "examine",
     "fetch",
@@ -43,6 +47,7 @@ __all__ = [
     "read",
     "read_edge_list",
     "read_gmt",
+    "read_id_map",
     "treat_missing",
     "write",
 ]

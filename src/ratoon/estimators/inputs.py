@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 
 Array = NDArray[Any]
@@ -28,7 +29,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     ----------
     estimator : estimator
         Learns the number and names of the features if ``reset``, else compares them.
-    X : array, memory map, SciPy matrix, pandas, polars or Arrow table, AnnData
+    X : array, memory map, SciPy matrix, pandas, polars or Arrow table, AnnData, Dataset
         Samples in rows.
     reset : bool
         Whether this is the first time.
@@ -40,7 +41,13 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     refuse_misleading(X, "X")
     if _is_anndata(X):
-        return _of_anndata(estimator, X, reset=reset)
+        names = np.asarray(X.var_names, dtype=object)
+        return _with_names(estimator, X.X, names, "AnnData", reset=reset)
+    if isinstance(X, Dataset):
+        if X.feature_names is None:
+            return checked_samples(estimator, X.X, reset=reset)
+        names = np.asarray(X.feature_names, dtype=object)
+        return _with_names(estimator, X.X, names, "Dataset", reset=reset)
     if scipy.sparse.issparse(X):
         X = canonical_csr(X)
     return validate_data(
@@ -57,18 +64,17 @@ def _is_anndata(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")
 
 
-def _of_anndata(estimator: Any, X: Any, *, reset: bool) -> Any:
-    names = np.asarray(X.var_names, dtype=object)
+def _with_names(estimator: Any, values: Any, names: Array, kind: str, *, reset: bool) -> Any:
     known = None if reset else getattr(estimator, "feature_names_in_", None)
     if known is not None and not np.array_equal(names, known):
         raise InvalidInputError(
-            "the variables of this AnnData are not those of training, in name or in order.\n"
-            "  Bring them in order with adata[:, model.feature_names_in_]."
+            f"the features of this {kind} are not those of training, in name or in order.\n"
+            f"  Match them with model.align(...), which says what is missing."
         )
     with warnings.catch_warnings():
         # The matrix alone has no names; they have just been compared.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        checked = checked_samples(estimator, X.X, reset=reset)
+        checked = checked_samples(estimator, values, reset=reset)
     if reset:
         estimator.feature_names_in_ = names
     return checked

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon.datasets import Dataset
+from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
+from ratoon.estimators.names import align_samples, warn_of_missing
 from ratoon.estimators.planning import FitPlan, make_plan
 from ratoon.estimators.presets import Shape, resolve
 from ratoon.estimators.report import FitReport, make_report
@@ -50,6 +54,53 @@ class NetworkViews:
         """Share of every feature in the summed magnitude of the first layer's weights."""
         check_is_fitted(self)
         return shares(feature_strength(self.network_))
+
+    def align(self, X: Any, *, id_map: Any = None, min_coverage: float = MIN_COVERAGE) -> Dataset:
+        """Return samples with the features of training, found by name, for `predict` and others.
+
+        Columns may stand in any order, and others may stand between them.  A feature that is
+        missing gets its mean over the training samples (0 after standardisation), or 0 where the
+        model does not centre its features; a `FeatureCoverageWarning` says how many there are.
+        Without `align`, other names than those of training are an error, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : pandas, polars or Arrow table, AnnData, or Dataset
+            Samples with names of their features.
+        id_map : mapping of str to str, or path, optional
+            From names in ``X`` to names of training; a file has them in two columns.  The mean is
+            taken where several columns come to one name.
+        min_coverage : float, default=0.9
+            Share of the features of training that must be there.
+
+        Returns
+        -------
+        Dataset
+            Its `notes` tell what was done.
+
+        Raises
+        ------
+        InvalidInputError
+            If fewer are there.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ratoon import SparseMLPClassifier
+        >>> train = pd.DataFrame({"TP53": [0.0, 1.0, 0.1, 0.9], "MDM2": [1.0, 0.0, 0.8, 0.1]})
+        >>> model = SparseMLPClassifier(random_state=0).fit(train, ["a", "b", "a", "b"])
+        >>> new = pd.DataFrame({"MDM2": [0.9], "KRAS": [5.0], "p53": [0.0]})
+        >>> aligned = model.align(new, id_map={"p53": "TP53"})
+        >>> aligned.notes[-1]
+        '2 of 2 features found (100.0%); 1 extra left out (KRAS); 1 renamed by the ID map; brought
+        into order'
+        >>> model.predict(aligned).tolist()
+        ['a']
+        """
+        check_is_fitted(self)
+        data, how = align_samples(self, X, id_map=id_map, min_coverage=min_coverage)
+        warn_of_missing(how, self)
+        return replace(data, notes=(*data.notes, str(how)))
 
     def feature_strength(self, *, propagate: bool = False) -> NDArray[np.float64]:
         """Return the summed magnitude of every feature's connections.

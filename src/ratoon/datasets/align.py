@@ -1,0 +1,203 @@
+"""Features matched by name: the columns a model was trained on, out of whatever a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ratoon.datasets.dataset import Dataset
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+MIN_COVERAGE = 0.9
+"""Share of the wanted features that must be there, unless another is asked for."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How the features of some data compare with those that are wanted.
+
+    Parameters
+    ----------
+    n_wanted : int
+        Features wanted.
+    missing, extra : tuple of str
+        Names wanted that the data lack, and names of the data that nobody wants.
+    reordered : bool
+        Whether the features found stand in another order than wanted.
+    n_renamed, n_averaged : int
+        Columns that an ID map gave another name, and features that are the mean of several.
+    """
+
+    n_wanted: int
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    reordered: bool = False
+    n_renamed: int = 0
+    n_averaged: int = 0
+
+    @property
+    def n_found(self) -> int:
+        """Features wanted that are there."""
+        return self.n_wanted - len(self.missing)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the features wanted that are there.
+
+        Examples
+        --------
+        >>> Alignment(4, missing=("TP53",)).coverage
+        0.75
+        """
+        return self.n_found / self.n_wanted if self.n_wanted else 1.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the data have the features wanted, all of them, no others, in order."""
+        return not (self.missing or self.extra or self.reordered or self.n_renamed)
+
+    def __str__(self) -> str:
+        parts = [f"{self.n_found:,} of {self.n_wanted:,} features found ({self.coverage:.1%})"]
+        if self.missing:
+            parts.append(f"{len(self.missing):,} missing ({_some(self.missing)})")
+        if self.extra:
+            parts.append(f"{len(self.extra):,} extra left out ({_some(self.extra)})")
+        if self.n_renamed:
+            parts.append(f"{self.n_renamed:,} renamed by the ID map")
+        if self.n_averaged:
+            parts.append(f"{self.n_averaged:,} the mean of several columns")
+        if self.reordered:
+            parts.append("brought into order")
+        return "; ".join(parts)
+
+
+def align(
+    data: Dataset,
+    names: Sequence[str],
+    *,
+    id_map: Mapping[str, str] | None = None,
+    min_coverage: float = MIN_COVERAGE,
+    fill: NDArray[Any] | None = None,
+) -> tuple[Dataset, Alignment]:
+    """Return the data with these features in this order, and what was done to get there.
+
+    Parameters
+    ----------
+    data : Dataset
+        With names of its features.
+    names : sequence of str
+        The features wanted, as a model knows them.
+    id_map : mapping of str to str, optional
+        From names in the data to names that are wanted; names it does not hold stay as they are.
+        Where several columns come to one name, their mean is taken.
+    min_coverage : float, default=0.9
+        Share of the wanted features that must be there, in [0, 1].
+    fill : ndarray of shape (len(names),), optional
+        What a missing feature gets in every sample; 0 without it.
+
+    Raises
+    ------
+    InvalidInputError
+        If too few are there, or a name stands above several columns.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[1.0, 2.0, 3.0]]), feature_names=("b", "x", "a"))
+    >>> aligned, how = align(data, ("a", "b", "c"), min_coverage=0.5, fill=np.array([7, 8, 9]))
+    >>> aligned.X.tolist()
+    [[3.0, 1.0, 9.0]]
+    >>> print(how)
+    2 of 3 features found (66.7%); 1 missing (c); 1 extra left out (x); brought into order
+    """
+    if not 0.0 <= min_coverage <= 1.0:
+        raise InvalidParameterError(f"`min_coverage` must be in [0, 1], got {min_coverage!r}.")
+    if data.feature_names is None:
+        raise InvalidInputError(f"{_of(data)}its features have no names to match by.")
+    known = [(id_map or {}).get(name, name) for name in data.feature_names]
+    columns: dict[str, list[int]] = {}
+    for column, name in enumerate(known):
+        columns.setdefault(name, []).append(column)
+    _refuse_ambiguous(data, columns, names)
+    wanted = set(names)
+    places = [columns.get(name, []) for name in names]
+    first = [found[0] for found in places if found]
+    how = Alignment(
+        len(places),
+        tuple(name for name, found in zip(names, places, strict=True) if not found),
+        tuple(original for original, name in zip(data.feature_names, known, strict=True)
+              if name not in wanted),
+        first != sorted(first),
+        sum(old != new and new in wanted
+            for old, new in zip(data.feature_names, known, strict=True)),
+        sum(len(found) > 1 for found in places),
+    )  # fmt: skip
+    if how.coverage < min_coverage:
+        raise InvalidInputError(_too_few(data, names, how, min_coverage))
+    if first == list(range(data.n_features)) and how.n_found == len(names):
+        x = data.X
+    else:
+        x = _columns(data.X, places, fill)
+    return replace(data, X=x, feature_names=tuple(names)), how
+
+
+def _columns(x: Any, places: list[list[int]], fill: NDArray[Any] | None) -> Any:
+    """Return the columns at these places, their means, or what fills them."""
+    counts = np.array([len(found) for found in places])
+    rows = np.array([column for found in places for column in found], dtype=np.int64)
+    shares = np.repeat(1.0 / np.maximum(counts, 1), counts).astype(x.dtype)
+    filled = np.flatnonzero(counts == 0)
+    if sp.issparse(x):
+        targets = np.repeat(np.arange(len(places)), counts)
+        chooser = sp.coo_array((shares, (rows, targets)), shape=(x.shape[1], len(places)))
+        chosen = (x @ chooser.tocsc()).tocsr()
+        if fill is not None and np.any(fill[filled]):
+            ones = sp.csr_array(np.ones((x.shape[0], 1), dtype=x.dtype))
+            where = (np.zeros(filled.size, dtype=np.int64), filled)
+            row = sp.coo_array((fill[filled].astype(x.dtype), where), shape=(1, len(places)))
+            chosen = (chosen + ones @ row.tocsr()).tocsr()
+        return chosen
+    chosen = np.empty((x.shape[0], len(places)), dtype=x.dtype)
+    alone = np.flatnonzero(counts == 1)
+    chosen[:, alone] = x[:, [places[k][0] for k in alone]]
+    for k in np.flatnonzero(counts > 1):
+        chosen[:, k] = x[:, places[k]].mean(axis=1)
+    chosen[:, filled] = 0.0 if fill is None else fill[filled]
+    return chosen
+
+
+def _refuse_ambiguous(data: Dataset, columns: dict[str, list[int]], names: Sequence[str]) -> None:
+    assert data.feature_names is not None
+    for name in names:
+        found = columns.get(name, [])
+        # Several names of the data may mean one feature; one name above several columns is a slip.
+        originals = {data.feature_names[column] for column in found}
+        if len(originals) < len(found):
+            raise InvalidInputError(
+                f"{_of(data)}{name!r} stands above columns {[c + 1 for c in found[:4]]}; which is"
+                f" meant?"
+            )
+
+
+def _too_few(data: Dataset, names: Sequence[str], how: Alignment, asked: float) -> str:
+    assert data.feature_names is not None
+    return (
+        f"{_of(data)}{how.n_found:,} of the {how.n_wanted:,} features wanted are there"
+        f" ({how.coverage:.1%}), fewer than the {asked:.1%} asked for; missing:"
+        f" {_some(how.missing)}.\n"
+        f"  The data have names such as {_some(data.feature_names)}; wanted are such as"
+        f" {_some(tuple(names))}. If they only differ in kind, give an ID map (id_map=, --id-map);"
+        f" if fewer will do, say so (min_coverage=, --min-coverage)."
+    )
+
+
+def _of(data: Dataset) -> str:
+    return f"{data.source}: " if data.source else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

@@ -1,0 +1,91 @@
+"""Features are matched by name, and what could not be matched is told."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_array_equal
+
+from ratoon.datasets import Dataset, align
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+X = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], dtype=np.float32)
+NAMES = ("a", "b", "c", "d")
+
+
+def data(sparse=False, names=NAMES, source=""):
+    return Dataset(scipy.sparse.csr_array(X) if sparse else X, feature_names=names, source=source)
+
+
+def dense(found):
+    return found.X.toarray() if found.is_sparse else found.X
+
+
+def test_the_same_features_are_handed_back_without_a_copy():
+    given = data()
+    found, how = align(given, NAMES)
+    assert found.X is given.X
+    assert how.is_exact
+    assert (how.coverage, how.missing, how.extra) == (1.0, (), ())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_order_extra_and_missing_are_seen_to_and_told(sparse):
+    wanted = ("d", "new", "a")
+    found, how = align(data(sparse), wanted, min_coverage=0.5)
+    assert_array_equal(dense(found), [[4, 0, 1], [8, 0, 5]])
+    assert found.feature_names == wanted
+    assert found.is_sparse == sparse
+    assert found.X.dtype == np.float32
+    assert (how.missing, how.extra, how.reordered) == (("new",), ("b", "c"), True)
+    assert how.coverage == pytest.approx(2 / 3)
+    assert "2 of 3 features found (66.7%); 1 missing (new); 2 extra left out (b, c)" in str(how)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_missing_feature_gets_what_fills_it(sparse):
+    found, _ = align(data(sparse), ("a", "new"), min_coverage=0, fill=np.array([9.0, 0.25]))
+    assert_array_equal(dense(found), [[1, 0.25], [5, 0.25]])
+
+
+def test_an_id_map_renames_and_leaves_alone_what_it_does_not_know():
+    found, how = align(data(), ("TP53", "b"), id_map={"c": "TP53", "elsewhere": "b"})
+    assert_array_equal(found.X, [[3, 2], [7, 6]])
+    assert (how.n_renamed, how.reordered, how.extra) == (1, True, ("a", "d"))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_several_columns_of_one_feature_are_averaged(sparse):
+    found, how = align(data(sparse), ("TP53", "d"), id_map={"a": "TP53", "c": "TP53"})
+    assert_array_equal(dense(found), [[2, 4], [6, 8]])
+    assert how.n_averaged == 1
+    assert "1 the mean of several columns" in str(how)
+
+
+def test_one_name_above_several_columns_is_refused_if_it_is_wanted():
+    twice = data(names=("a", "b", "a", "d"), source="twice.csv")
+    with pytest.raises(InvalidInputError, match=r"twice.csv: 'a' stands above columns \[1, 3\]"):
+        align(twice, ("a",))
+    assert align(twice, ("d", "b"))[1].coverage == 1.0
+
+
+def test_too_few_are_an_error_that_shows_both_kinds_of_name():
+    with pytest.raises(InvalidInputError) as caught:
+        align(data(source="probes.csv"), ("a", "b", "c", "x", "y", "z", "q"), min_coverage=0.5)
+    said = str(caught.value)
+    assert "probes.csv: 3 of the 7 features wanted are there (42.9%)" in said
+    assert "missing: x, y, z and 1 more" in said
+    assert "--id-map" in said
+    assert "a, b, c and 1 more" in said
+
+
+def test_the_threshold_itself_is_enough():
+    assert align(data(), ("a", "b", "c", "x"), min_coverage=0.75)[1].coverage == 0.75
+    with pytest.raises(InvalidInputError):
+        align(data(), ("a", "b", "c", "x"), min_coverage=0.76)
+
+
+def test_nothing_to_match_by_and_impossible_thresholds_are_refused():
+    with pytest.raises(InvalidInputError, match="no names to match by"):
+        align(Dataset(X), NAMES)
+    with pytest.raises(InvalidParameterError, match=r"in \[0, 1\]"):
+        align(data(), NAMES, min_coverage=90)
