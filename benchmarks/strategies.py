@@ -6,7 +6,7 @@ a dense array of any layer (6 GB for the first) fails.  ``over arrays`` is what 
 top of what is there already, as a multiple of the network's own arrays (indices, weights and
 momentum, 12 bytes per connection); ``state`` is what the strategy remembers between rewirings.
 
-With ``--accuracy`` all of them learn real data instead, side by side.
+How well they learn is the subject of `strategies_accuracy.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from common.isolate import run_fresh
 from common.machine import MachineState, describe
 from common.memory import forget_peak, peak_mb, resident_mb
 from common.models import PAPER, Model, chosen
-from common.tables import markdown, numbers, parser, write_json
+from common.tables import markdown, parser, write_json
 from common.timing import Timing
 from numpy.typing import NDArray
 from references.start import samples_of
@@ -35,7 +35,6 @@ EXAMPLES = """\
   strategies.py --json strategies.json --markdown strategies.md
   strategies.py --strategies rigl,snfs --model b          seconds
   strategies.py --limit-gb 2 --threads 2
-  strategies.py --accuracy digits,TOX-171 --data FOLDER --splits 20 --markdown accuracy.md
 """
 STEPS = 8
 EPOCHS = 4
@@ -165,51 +164,17 @@ def measure_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return f"{title}\n\n{table}", {"model": model.to_dict(), "strategies": results}
 
 
-def compare_all(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Train all strategies on data; return text and figures."""
-    from strategies_accuracy import table  # brings scikit-learn along, 140 MB
-
-    settings = {
-        "hidden": given.hidden,
-        "epsilon": 10.0,
-        "learning_rate": 0.01,
-        "epochs": given.epochs,
-        "splits": given.splits,
-    }
-    texts, results = [], []
-    for data in given.accuracy.split(","):
-        found = run_fresh(
-            "strategies_accuracy:compare",
-            names=given.strategies.split(","),
-            data=data,
-            folder=given.data,
-            given=settings,
-        )
-        if "failed" in found:
-            raise SystemExit(found["failed"])
-        results.append(found)
-        texts.append(table(found))
-        print(texts[-1] + "\n", flush=True)
-    title = f"hidden {given.hidden}, {given.epochs} epochs, {given.splits} splits"
-    return title + "\n\n" + "\n\n".join(texts), {"settings": settings, "data": results}
-
-
 def main() -> None:
-    """Measure or compare, print tables, write JSON and Markdown."""
+    """Measure, print a table, write JSON and Markdown."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--strategies", default=",".join(STRATEGIES))
     arguments.add_argument("--model", default="a", help="one of the paper's (default a)")
     arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--limit-gb", type=float, default=4.0, help="address space of each")
     arguments.add_argument("--markdown", metavar="OUT", help="write the table to this file as well")
-    arguments.add_argument("--accuracy", metavar="NAMES", help="data sets to learn; digits is one")
-    arguments.add_argument("--data", default=".", help="folder with the other data sets")
-    arguments.add_argument("--splits", type=int, default=20)
-    arguments.add_argument("--epochs", type=int, default=50)
-    arguments.add_argument("--hidden", type=numbers, default=[1000, 1000])
     given = arguments.parse_args()
     with MachineState() as machine:
-        text, figures = compare_all(given) if given.accuracy else measure_all(given)
+        text, figures = measure_all(given)
     text += f"\n\n{describe(machine.facts())}\n"
     print("\n" + text)
     if given.markdown:

@@ -1,139 +1,216 @@
 """Every strategy on real data: same start, same samples in the same order, same budget.
 
-Stratified splits of two thirds to one third, features standardised on the training part, a network
-with two hidden layers at epsilon 10, momentum SGD.  Accuracy is that of the last epoch on the test
-part; nothing is chosen on it.  Strategies differ in nothing but the rewiring, so their differences
-are taken split by split, against the static network (``- static``, with its standard error).
-Trainings that diverged are counted, and left out of the means.
-
-``strategies.py --accuracy`` runs this.
+What is done is `ratoon.experiments.strategies`, which `ratoon compare-strategies` runs too.  Every
+run is a line of the CSV file; runs that are there already are not repeated, so that the study can
+be stopped at any time and gone on with.  Files that are not in the folder are left out and named.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
 import time
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common.tables import markdown
+from common.machine import MachineState, describe
+from common.tables import markdown, numbers, parser
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 from ratoon.datasets import read
-from ratoon.errors import DivergenceError
-from ratoon.evolution import STRATEGIES
-from ratoon.evolution.analysis import exploration
-from ratoon.network import SparseMLP
-from ratoon.optimizers import SGD
-from ratoon.training import Training, TrainingData, TrainingPlan
-from ratoon.training.recorder import TopologyRecorder
+from ratoon.experiments.strategies import (
+    StrategySettings,
+    digits,
+    known_strategies,
+    run_strategy,
+)
+from ratoon.experiments.strategy_lines import StrategyComparison, StrategyRun
 
-Array = NDArray[Any]
-SETTINGS: dict[str, dict[str, Any]] = {
-    # Within half and one and a half times the budget, and back at it for the second half.
-    "nest": {"peak": 1.5, "final": 1.0, "grow_until": 0.3, "prune_until": 0.5},
-    "deep_r": {"every": 5, "alpha": 1e-3},
-    "neuron_pruning": {"prune_every": 10},
-}
-"""Where a paper's own settings do not suit trainings of some dozens of epochs."""
+EXAMPLES = """\
+  strategies_accuracy.py --sets digits --splits 2                       a minute
+  strategies_accuracy.py --data FOLDER --markdown accuracy.md --plot accuracy.png
+  strategies_accuracy.py --data FOLDER --minutes 4      goes on where it was, for four minutes
+"""
+RESULTS = Path(__file__).parent / "results"
+SETS = "digits,TOX-171,colon,lymphoma,ALLAML,madelon"
+Key = tuple[str, str, str, int]
 
 
-def load(name: str, folder: str) -> tuple[Array, NDArray[np.int64]]:
-    """Return samples and classes of ``digits`` or of a file in the folder."""
+def load(name: str, folder: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
+    """Return samples and classes of ``digits`` or of a file in the folder, None if it is absent."""
     if name == "digits":
-        x, y = load_digits(return_X_y=True)
-        return x.astype(np.float32), y.astype(np.int64)
-    [path] = [path for path in Path(folder).iterdir() if path.stem == name]
-    dataset = read(path)
-    x = dataset.X.toarray() if hasattr(dataset.X, "toarray") else np.asarray(dataset.X)
-    return x.astype(np.float32), np.unique(dataset.y, return_inverse=True)[1]
+        return digits()
+    paths = sorted(folder.glob(f"{name}.*"))
+    if not paths:
+        return None
+    data = read(paths[0])
+    x = data.X.toarray() if data.is_sparse else np.asarray(data.X)
+    return x.astype(np.float32), np.unique(data.y, return_inverse=True)[1]
 
 
-def standardised(train: Array, test: Array) -> tuple[Array, Array]:
-    """Return both with the training part's mean and deviation; constant features become 0."""
-    mean, deviation = train.mean(axis=0), train.std(axis=0)
-    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 1e-6)
-    return (train - mean) * scale, np.clip((test - mean) * scale, -10, 10)
+def words_of(settings: StrategySettings) -> str:
+    """Return network and budget as a word that a CSV file can hold."""
+    hidden = "x".join(map(str, settings.hidden))
+    return f"{hidden} eps {settings.epsilon:g} lr {settings.learning_rate:g} ep {settings.n_epochs}"
 
 
-def run_one(
-    name: str, split: tuple[Array, ...], seed: int, given: dict[str, Any]
-) -> dict[str, float]:
-    """Train one network and test it."""
-    x, x_test, y, y_test = split
-    n_classes = int(max(y.max(), y_test.max())) + 1
-    widths = (x.shape[1], *given["hidden"], n_classes)
-    network = SparseMLP.start(widths, epsilon=given["epsilon"], seed=seed)
-    batch = 5 if len(y) < 300 else 32
-    plan = TrainingPlan(
-        optimizer=SGD(momentum=0.9, weight_decay=0.0002),
-        learning_rate=given["learning_rate"],
-        batch_size=batch,
-        n_epochs=given["epochs"],
-        evolution=STRATEGIES[name](**SETTINGS.get(name, {})),
-        seed=seed,
-    )
-    recorder = TopologyRecorder()
-    targets = np.eye(n_classes, dtype=np.float32)[y]
-    training = Training(network, TrainingData.of(x, targets, np.float32), plan)
-    if seed == 0:
-        training.callbacks.append(recorder)
-    started = time.perf_counter()
-    try:
-        training.run()
-    except DivergenceError:
-        return {"accuracy": float("nan"), "seconds": time.perf_counter() - started}
-    seconds = time.perf_counter() - started
-    predicted = network.outputs(x_test).argmax(axis=1)
-    found = {
-        "accuracy": 100.0 * float((predicted == y_test).mean()),
-        "seconds": seconds,
-        "connections": float(network.n_connections),
-    }
-    if seed == 0:
-        layers = [[layers[i] for _, layers in recorder.replay()] for i in range(len(widths) - 1)]
-        ever = [
-            exploration(history, n_in * n_out)[-1] * n_in * n_out
-            for history, (n_in, n_out) in zip(layers, recorder.shapes, strict=True)
-        ]
-        found["explored"] = sum(ever) / network.n_positions
+def read_runs(path: Path) -> dict[Key, StrategyRun]:
+    """Return the runs of earlier times."""
+    found: dict[Key, StrategyRun] = {}
+    if not path.exists():
+        return found
+    kinds = {field.name: field.type for field in fields(StrategyRun)}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            data, settings = row.pop("data"), row.pop("settings")
+            values: dict[str, Any] = {}
+            for name, text in row.items():
+                kind = str(kinds[name])
+                if kind == "str":
+                    values[name] = text
+                elif text == "":
+                    values[name] = None
+                else:
+                    values[name] = int(text) if kind == "int" else float(text)
+            run = StrategyRun(**values)
+            found[data, settings, run.strategy, run.split] = run
     return found
 
 
-def compare(names: list[str], data: str, folder: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Train every strategy on every split of one data set."""
-    x, y = load(data, folder)
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for seed in range(given["splits"]):
-        parts = train_test_split(x, y, test_size=1 / 3, stratify=y, random_state=seed)
-        split = (*standardised(parts[0], parts[1]), parts[2], parts[3])
-        for name in names:
-            runs[name].append(run_one(name, split, seed, given))
-    return {"data": data, "samples": len(y), "features": x.shape[1], "runs": runs}
+def append_run(path: Path, data: str, settings: str, run: StrategyRun) -> None:
+    """Add one line."""
+    values = {
+        name: f"{value:.5g}" if isinstance(value, float) else value
+        for name, value in asdict(run).items()
+    }
+    row = {"data": data, "settings": settings, **values}
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
-def table(found: dict[str, Any]) -> str:
-    """Return the lines of one data set."""
-    base = found["runs"].get("static")
-    rows = []
-    for name, runs in found["runs"].items():
-        accuracy = np.array([run["accuracy"] for run in runs])
-        gain = accuracy - np.array([run["accuracy"] for run in base or runs])
-        ended = np.isfinite(gain)
-        error = gain[ended].std(ddof=1) / np.sqrt(ended.sum()) if ended.sum() > 1 else np.nan
-        last = [run["connections"] for run in runs if "connections" in run]
-        rows.append(
+def run_missing(given: argparse.Namespace, settings: StrategySettings) -> bool:
+    """Do what has not been done yet; false if time was up before the end."""
+    done, words = read_runs(given.csv), words_of(settings)
+    strategies = known_strategies(given.strategies.split(",") if given.strategies else None)
+    ends = time.monotonic() + 60.0 * given.minutes
+    for data in given.sets.split(","):
+        loaded = load(data, given.data)
+        if loaded is None:
+            print(f"{data} is not in {given.data}: left out", flush=True)
+            continue
+        for split in range(given.splits):
+            for name, strategy in strategies.items():
+                if (data, words, name, split) in done:
+                    continue
+                if time.monotonic() > ends:
+                    return False
+                run = run_strategy(
+                    name, strategy, *loaded, split=split, settings=settings, record=split == 0
+                )
+                append_run(given.csv, data, words, run)
+    return True
+
+
+def row_of(line: Any) -> dict[str, Any]:
+    """Return a strategy's line of the table."""
+    gained = "-" if line.gain is None else f"{100 * line.gain:+.1f}"
+    if line.gain_error is not None:
+        gained += f" ± {100 * line.gain_error:.1f}"
+    per_rewiring = line.seconds_per_rewiring
+    return {
+        "strategy": line.strategy,
+        "accuracy": f"{100 * line.accuracy:.1f} ± {100 * line.deviation:.1f}",
+        "- static": gained,
+        "p": None if line.p is None else f"{line.p:.2f}",
+        "diverged": line.n_diverged,
+        "rewirings": line.n_rewirings,
+        "ms each": None if per_rewiring is None else 1e3 * per_rewiring,
+        "training, s": line.seconds,
+        "explored": None if line.explored is None else f"{line.explored:.1%}",
+        "connections": line.n_connections,
+        "MB": line.array_bytes / 1e6,
+        "remembered, MB": line.state_bytes / 1e6,
+    }
+
+
+def tables(found: dict[str, StrategyComparison]) -> str:
+    """Return one table per data set."""
+    parts = []
+    for data, comparison in found.items():
+        n_splits = max(line.n_splits for line in comparison.lines())
+        rows = markdown([row_of(line) for line in comparison.lines()])
+        parts.append(f"**{data}**, {n_splits} splits\n\n{rows}")
+    return "\n\n".join(parts)
+
+
+def draw(found: dict[str, StrategyComparison], path: Path) -> None:
+    """Draw all data sets below each other."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    from ratoon.report import StrategyDisplay
+
+    figure, axes = pyplot.subplots(
+        len(found), 3, figsize=(9.0, 2.6 * len(found)), squeeze=False, layout="constrained"
+    )
+    last = list(found)[-1]
+    for row, (data, comparison) in zip(axes, found.items(), strict=True):
+        lines = comparison.lines()
+        for ax in row[1:]:
+            ax.sharey(row[0])
+            ax.tick_params(labelleft=False)
+        StrategyDisplay(
+            {line.strategy: comparison.gains(line.strategy) for line in lines},
             {
-                "strategy": name,
-                "accuracy": f"{accuracy[ended].mean():.1f} ± {accuracy[ended].std():.1f}",
-                "- static": f"{gain[ended].mean():+.1f} ± {error:.1f}" if base else None,
-                "diverged": int(np.count_nonzero(~ended)),
-                "explored": runs[0].get("explored"),
-                "connections": int(last[-1]) if last else None,
-                "seconds": float(np.mean([run["seconds"] for run in runs])),
-            }
-        )
-    title = f"{found['data']} ({found['samples']} x {found['features']})"
-    return f"**{title}**\n\n{markdown(rows)}"
+                line.strategy: line.seconds_per_rewiring
+                for line in lines
+                if line.seconds_per_rewiring is not None
+            },
+            {line.strategy: line.explored for line in lines if line.explored is not None},
+            title=data,
+        ).plot(row, with_labels=data == last)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Run what is missing, then write table and plot of all there is."""
+    arguments = parser(__doc__ or "", EXAMPLES)
+    arguments.add_argument("--sets", default=SETS, help=f"data sets (default {SETS})")
+    arguments.add_argument("--data", type=Path, default=Path(), help="folder with the files")
+    arguments.add_argument("--strategies", help="only these, with commas between")
+    arguments.add_argument("--splits", type=int, default=20)
+    arguments.add_argument("--epochs", type=int, default=50)
+    arguments.add_argument("--hidden", type=numbers, default=[500, 500])
+    arguments.add_argument("--csv", type=Path, default=RESULTS / "strategies-accuracy.csv")
+    arguments.add_argument("--markdown", type=Path, metavar="OUT", help="write the tables there")
+    arguments.add_argument("--plot", type=Path, metavar="OUT", help="draw to this file")
+    arguments.add_argument("--minutes", type=float, default=600.0, help="stop after so many")
+    given = arguments.parse_args()
+    settings = StrategySettings(hidden=tuple(given.hidden), n_epochs=given.epochs)
+    with MachineState() as machine:
+        complete = run_missing(given, settings)
+    words = words_of(settings)
+    runs = read_runs(given.csv)
+    found = {}
+    for data in given.sets.split(","):
+        here = [run for key, run in runs.items() if key[:2] == (data, words)]
+        if here:
+            found[data] = StrategyComparison(here)
+    text = f"{words}\n\n{tables(found)}\n\n{describe(machine.facts())}\n"
+    print(text if complete else f"{text}\nnot complete: run again to go on\n")
+    if given.markdown:
+        given.markdown.write_text(text)
+    if given.plot and found:
+        draw(found, given.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ import ratoon
 from ratoon.cli import (
     bench,
     compare,
+    compare_strategies,
     data,
     demo,
     inspect,
@@ -47,12 +48,13 @@ for command in (
     inspect.inspect,
     select.select,
     compare.compare,
+    compare_strategies.compare_strategies,
     report.report,
     reproduce.reproduce,
     plan.plan,
     bench.bench,
 ):
-    app.command(command.__name__)(guarded(command))
+    app.command(command.__name__.replace("_", "-"))(guarded(command))
 app.add_typer(data.app, name="data")
 
 

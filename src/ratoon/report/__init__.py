@@ -10,3 +10,4 @@ from ratoon.report.page import render_report as render_report
 from ratoon.report.page import write_report as write_report
 from ratoon.report.ranking import FeatureRankingDisplay as FeatureRankingDisplay
 from ratoon.report.sizes import ConnectionCountDisplay as ConnectionCountDisplay
+from ratoon.report.strategies import StrategyDisplay as StrategyDisplay
