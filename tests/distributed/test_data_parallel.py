@@ -1,12 +1,14 @@
 """Several ranks train the network that one would train, up to the order of sums."""
 
 import copy
+import threading
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon.distributed import SingleRank, ThreadRanks, train_together
+from ratoon.distributed import SingleRank, ThreadRanks, cost, data_parallel, train_together
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import SET
 from ratoon.network import SparseMLP
@@ -87,6 +89,27 @@ def test_one_rank_needs_nobody():
     assert len(training.history) == 4
 
 
-def test_averaging_every_zero_steps_is_refused():
+@pytest.mark.parametrize("every", [0, "often"])
+def test_other_ways_to_train_together_are_refused(every):
     with pytest.raises(InvalidParameterError, match="average_every"):
-        trained(OPTIMIZERS["momentum"], SingleRank(), average_every=0)
+        trained(OPTIMIZERS["momentum"], SingleRank(), average_every=every)
+
+
+@pytest.mark.parametrize(("sending", "same_as"), [(0.001, None), (0.01, 3)])
+def test_what_sending_costs_chooses_between_gradients_and_averages(monkeypatch, sending, same_as):
+    told = threading.local()  # every rank is a thread
+
+    def seconds(run):
+        run()
+        told.seconds = getattr(told, "seconds", [0.0028, sending])
+        return told.seconds.pop(0)
+
+    monkeypatch.setattr(data_parallel, "best_seconds", seconds)
+    monkeypatch.setattr(cost, "LEAST", 2.4)
+    chosen, given = (
+        ThreadRanks(2).run(partial(trained, OPTIMIZERS["momentum"], average_every=every))
+        for every in ("auto", same_as)
+    )
+    for one, other in zip(chosen, given, strict=True):
+        for a, b in zip(one.network.layers, other.network.layers, strict=True):
+            assert_array_equal(a.weights, b.weights)

@@ -25,6 +25,7 @@ if not MPIEXEC.exists():
 pytestmark = pytest.mark.slow  # every rank is a new process
 
 TRAIN = ["--hidden", "50", "--epochs", "4", "--batch-size", "10", "--seed", "3", "--json"]
+TRAIN += ["--average-every", "gradients"]
 
 
 def run(n_ranks, *arguments):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def communicator_for(transport: str | None) -> Any | None:
 
 def tell_what_if(communicator: Any | None, checkpoint: Path | None) -> None:
     """Say beforehand what happens when a rank is killed: afterwards nobody is left to say it."""
-    if communicator is None or communicator.rank != 0 or communicator.size == 1:
+    if communicator is None or communicator.size == 1:
         return
     advice = (
         "name a folder with --checkpoint to keep what was learned until then."
@@ -38,19 +38,39 @@ def tell_what_if(communicator: Any | None, checkpoint: Path | None) -> None:
     say(f"{communicator.size} ranks train together. If one dies, all end: {advice}")
 
 
+def average_every_from(text: str) -> int | str | None:
+    """Return how ranks train together: a number of steps, "auto", or None for gradients.
+
+    Examples
+    --------
+    >>> average_every_from("16"), average_every_from("auto"), average_every_from("gradients")
+    (16, 'auto', None)
+    """
+    if text == "gradients":
+        return None
+    if text != "auto" and not text.isdecimal():
+        raise InvalidParameterError(
+            f"--average-every takes a number of steps, gradients, or auto; got {text!r}."
+        )
+    return text if text == "auto" else int(text)
+
+
 @contextmanager
-def together(communicator: Any | None, average_every: int | None) -> Iterator[list[Any]]:
+def together(
+    communicator: Any | None, average_every: str, *, tell: Callable[[str], None] | None = None
+) -> Iterator[list[Any]]:
     """Train together inside the block; yields the callbacks that this takes.
 
     An error on one rank ends all of them: the others would wait for it for ever.
     """
+    every: Any = average_every_from(average_every)
     if communicator is None:
         yield []
         return
     from ratoon.distributed import Follow, train_together
 
     try:
-        with train_together(communicator, average_every=average_every):
+        with train_together(communicator, average_every=every, tell=tell):
             yield [Follow(communicator)]
     except BaseException as error:
         if communicator.size > 1:

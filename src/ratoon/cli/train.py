@@ -158,9 +158,13 @@ def train(
         typer.Option(help="mpi: train together with the other ranks.", rich_help_panel=RUN),
     ] = None,
     average_every: Annotated[
-        int | None,
-        typer.Option(min=1, help="With ranks: average every so many steps.", rich_help_panel=RUN),
-    ] = None,
+        str,
+        typer.Option(
+            help="With ranks: steps between averages; gradients: add them up at every step, as one"
+            " rank would; auto: by what sending costs.",
+            rich_help_panel=RUN,
+        ),
+    ] = "auto",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -181,6 +185,7 @@ def train(
     del config
     world = communicator_for(distributed)
     speaks = world is None or world.rank == 0
+    remark = None if quiet or not speaks else say
     quiet = quiet or as_json or not speaks
     given = {
         "preset": preset,
@@ -206,9 +211,10 @@ def train(
         _show_plan(estimator, samples, as_json=as_json)
         return
     train_rows, test_rows = _held_out(samples, test, seed)
-    tell_what_if(world, checkpoint)
+    if remark is not None:
+        tell_what_if(world, checkpoint)
     try:
-        with together(world, average_every) as following:
+        with together(world, average_every, tell=remark) as following:
             callbacks = [*checkpoints, *following]
             fit(estimator, samples.take(train_rows), callbacks, verbose=not quiet)
     except KeyboardInterrupt:

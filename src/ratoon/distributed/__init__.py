@@ -13,6 +13,7 @@ from __future__ import annotations
 from ratoon.distributed.communicator import Communicator as Communicator
 from ratoon.distributed.communicator import SingleRank as SingleRank
 from ratoon.distributed.communicator import ThreadRanks as ThreadRanks
+from ratoon.distributed.cost import StepCost as StepCost
 from ratoon.distributed.data_parallel import DataParallel as DataParallel
 from ratoon.distributed.data_parallel import train_together as train_together
 from ratoon.distributed.follow import Follow as Follow

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import kernels
 from ratoon.distributed.communicator import Communicator
+from ratoon.distributed.cost import StepCost, best_seconds
+from ratoon.distributed.exchange import parts_of, take_over
 from ratoon.errors import DivergenceError, InvalidParameterError, RatoonError
 from ratoon.evolution import Clock
 from ratoon.kernels import NativeNetwork, Step
 from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
-from ratoon.topology import Topology
 from ratoon.training import Training
 from ratoon.training.runner import run_by
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+AverageEvery = int | Literal["auto"] | None
+
+
+@dataclass
 class DataParallel:
     """Takes steps together with other ranks.
 
@@ -33,19 +37,30 @@ class DataParallel:
     ----------
     communicator : Communicator
         The group.
-    average_every : int, optional
-        Without it gradients are added up at every step, and the result is that of one rank up to
-        the order of sums.  With it every rank takes that many steps on its own share, and then
+    average_every : int, None or "auto", default="auto"
+        None: gradients are added up at every step, and the result is that of one rank up to the
+        order of sums.  A number: every rank takes that many steps on its own share, and then
         weights and optimizer state are averaged: less to send, another algorithm (local SGD).
+        ``"auto"``: one of the two, by what computing and sending cost before the first step.
+    tell : callable, optional
+        Told on rank 0 what was measured and chosen.
+
+    Attributes
+    ----------
+    cost : StepCost or None
+        What was measured, once ``"auto"`` has chosen.
     """
 
     communicator: Communicator
-    average_every: int | None = None
+    average_every: AverageEvery = "auto"
+    tell: Callable[[str], None] | None = None
+    cost: StepCost | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.average_every is not None and self.average_every < 1:
+        every = self.average_every
+        if every not in ("auto", None) and not (isinstance(every, int) and every >= 1):
             raise InvalidParameterError(
-                f"`average_every` must be at least 1, got {self.average_every!r}."
+                f'`average_every` must be at least 1, "auto" or None, got {every!r}.'
             )
 
     # ----------------------------------------------------------------------------- the runner
@@ -62,7 +77,8 @@ class DataParallel:
         native = training.network.native(training.plan.loss, training.plan.n_threads)
         steps = training.plan.steps(clock, stop)
         batches = [order[at : at + batch] for at in range(0, order.size, batch)]
-        if self.average_every is None:
+        average_every = self._chosen(training, native, batches[0])
+        if average_every is None:
             sums = [
                 self._step(training, native, rows, step, clock.step + number)
                 for number, (rows, step) in enumerate(zip(batches, steps, strict=True))
@@ -70,8 +86,8 @@ class DataParallel:
             loss, weight = np.sum(sums, axis=0)
             return float(loss / max(weight, 1e-300))
         total = 0.0
-        for first in range(0, len(batches), self.average_every):
-            part = slice(first, first + self.average_every)
+        for first in range(0, len(batches), average_every):
+            part = slice(first, first + average_every)
             total += self._local_steps(
                 training, native, batches[part], steps[part], clock.step + first
             )
@@ -86,6 +102,33 @@ class DataParallel:
             if self.communicator.rank != 0:
                 take_over(layer, told)
             self._compare(layer, index)
+
+    # -------------------------------------------------------------------------- which way
+
+    def _chosen(
+        self, training: Training, native: NativeNetwork, rows: NDArray[np.int64]
+    ) -> int | None:
+        if self.average_every != "auto":
+            return self.average_every
+        if self.communicator.size == 1:
+            return None
+        if self.cost is None:
+            # What rank 0 has measured counts, so that all go the same way.
+            self.cost = self.communicator.from_first(self._measured(training, native, rows))
+            if self.tell is not None and self.communicator.rank == 0:
+                self.tell(str(self.cost))
+        return self.cost.average_every
+
+    def _measured(
+        self, training: Training, native: NativeNetwork, rows: NDArray[np.int64]
+    ) -> StepCost:
+        mine = self._share(rows)
+        flat = _flat(training)
+        computing = best_seconds(lambda: self._gradients(training, native, mine, 0))
+        self.communicator.add(flat)  # whoever computes longer is waited for here, not below
+        sending = best_seconds(lambda: self.communicator.add(flat))
+        layer = training.network.layers[0]
+        return StepCost(computing, sending, 1 + len(layer.state))
 
     # ------------------------------------------------------------------------------ together
 
@@ -105,22 +148,10 @@ class DataParallel:
 
         Returns the summed loss and weight of the minibatch.
         """
-        mine = self._share(rows)
-        layers, data = training.network.layers, training.data
-        sizes = [size for layer in layers for size in (layer.weights.size, layer.bias.size)]
-        flat = np.zeros(sum(sizes) + 2, dtype=training.network.dtype)
+        mine, data = self._share(rows), training.data
+        flat = _flat(training)
         if mine.size:
-            loss, of_weights, of_biases = native.gradients(
-                data.samples,
-                data.targets,
-                mine,
-                sample_weights=data.weights,
-                offset=data.offset,
-                scaling=training.network.scaling,
-                # Ranks hold different samples, so they must not drop the same neurons for them.
-                dropout_seed=derive_seed(training.plan.seed, "dropout", self.communicator.rank),
-                step=number,
-            )
+            loss, of_weights, of_biases = self._gradients(training, native, mine, number)
             weight = mine.size if data.weights is None else float(data.weights[mine].sum())
             gradients = [g for pair in zip(of_weights, of_biases, strict=True) for g in pair]
             flat[:-2] = np.concatenate(gradients)
@@ -137,6 +168,24 @@ class DataParallel:
             flat[:-2] /= total
             self._update(training, flat, step)
         return float(flat[-1]), total
+
+    def _gradients(
+        self, training: Training, native: NativeNetwork, rows: NDArray[np.int64], number: int
+    ) -> tuple[float, list[Array], list[Array]]:
+        return native.gradients(
+            training.data.samples,
+            training.data.targets,
+            rows,
+            sample_weights=training.data.weights,
+            offset=training.data.offset,
+            scaling=training.network.scaling,
+            dropout_seed=self._dropout_seed(training),
+            step=number,
+        )
+
+    def _dropout_seed(self, training: Training) -> int:
+        # Ranks hold different samples, so they must not drop the same neurons for them.
+        return derive_seed(training.plan.seed, "dropout", self.communicator.rank)
 
     def _update(self, training: Training, flat: Array, step: Step) -> None:
         rule, at = training.plan.optimizer.rule, 0
@@ -181,7 +230,7 @@ class DataParallel:
                 sample_weights=data.weights,
                 offset=data.offset,
                 scaling=training.network.scaling,
-                dropout_seed=derive_seed(training.plan.seed, "dropout", self.communicator.rank),
+                dropout_seed=self._dropout_seed(training),
                 first_step=number + count,
             )
             total += outcome.loss * mine.size
@@ -211,38 +260,22 @@ class DataParallel:
             )
 
 
-def parts_of(layer: SparseLayer) -> dict[str, Any]:
-    """Return all of a layer that training changes, as plain arrays."""
-    topology = layer.topology
-    return {
-        "shape": topology.shape,
-        "tile": topology.tile,
-        "grouped": topology.grouped,
-        "starts": np.array(topology.starts),
-        "packed": np.array(topology.packed),
-        "weights": layer.weights,
-        "bias": layer.bias,
-        "state": layer.state,
-        "bias_state": layer.bias_state,
-    }
-
-
-def take_over(layer: SparseLayer, parts: dict[str, Any]) -> None:
-    """Make a layer what `parts_of` has told; indices are checked on the way."""
-    layer.topology = Topology.checked(
-        parts["shape"], parts["tile"], parts["grouped"], parts["starts"], parts["packed"]
-    )
-    layer.weights = np.array(parts["weights"])
-    layer.bias = np.array(parts["bias"])
-    layer.state = [np.array(values) for values in parts["state"]]
-    layer.bias_state = [np.array(values) for values in parts["bias_state"]]
+def _flat(training: Training) -> Array:
+    """Return zeros for all gradients of a network, and two more for the loss and its weight."""
+    sizes = (layer.weights.size + layer.bias.size for layer in training.network.layers)
+    return np.zeros(sum(sizes) + 2, dtype=training.network.dtype)
 
 
 @contextmanager
 def train_together(
-    communicator: Communicator, *, average_every: int | None = None
+    communicator: Communicator,
+    *,
+    average_every: AverageEvery = "auto",
+    tell: Callable[[str], None] | None = None,
 ) -> Iterator[DataParallel]:
     """Let every training inside the block be shared with the other ranks.
+
+    Parameters are those of `DataParallel`.
 
     Examples
     --------
@@ -254,6 +287,6 @@ def train_together(
     >>> model.n_iter_
     2
     """
-    runner = DataParallel(communicator, average_every)
+    runner = DataParallel(communicator, average_every, tell)
     with run_by(runner):
         yield runner

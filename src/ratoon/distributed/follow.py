@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.distributed.communicator import Communicator
-from ratoon.distributed.data_parallel import parts_of, take_over
+from ratoon.distributed.exchange import parts_of, take_over
 from ratoon.history import History
 from ratoon.training import Callback, Training
 
