@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -72,3 +73,25 @@ class History:
 
     def __getitem__(self, index: int) -> EpochRecord:
         return self.records[index]
+
+
+def duration(seconds: float) -> str:
+    """Return a time as one would say it; two figures, for it is an estimate.
+
+    Examples
+    --------
+    >>> [duration(seconds) for seconds in (0.000_123, 0.056, 2.44, 117, 242, 9_000, 400_000)]
+    ['0.12 ms', '56 ms', '2.4 s', '120 s', '4.0 min', '2.5 h', '4.6 days']
+    """
+    for size, unit in ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= 2.0 * size or (unit == "s" and seconds >= 1.0):
+            return f"{_two_figures(seconds / size)} {unit}"
+    return f"{_two_figures(seconds * 1e3)} ms"
+
+
+def _two_figures(value: float) -> str:
+    """Round to two figures, and write them out without an exponent."""
+    if value <= 0.0:
+        return "0"
+    decimals = 1 - math.floor(math.log10(value))
+    return f"{round(value, decimals):.{max(decimals, 0)}f}"

@@ -4,14 +4,15 @@ import io
 import pickle
 
 import numpy as np
+import pytest
 
 from ratoon.training import ProgressBar, TrainingData, TrainingPlan
 from tests.training.cases import accuracy, samples, training
 
 
-def shown(n_epochs=3, **more):
+def shown(n_epochs=3, ncols=120, **more):
     screen = io.StringIO()
-    bar = ProgressBar("learning", file=screen, ncols=120)
+    bar = ProgressBar("learning", file=screen, ncols=ncols)
     run = training(TrainingPlan(n_epochs=n_epochs), callbacks=[bar], **more)
     return run, screen, bar
 
@@ -26,6 +27,22 @@ def test_it_tells_epoch_loss_score_and_connections():
     assert f"loss={run.history[-1].loss:.4g}" in last
     assert f"score={run.history[-1].validation_score:.4g}" in last
     assert f"connections={run.network.n_connections:,}" in last
+
+
+@pytest.mark.parametrize(
+    ("ncols", "told"),
+    [(80, ["epoch", "loss", "score"]), (60, ["epoch", "loss"]), (40, []), (None, None)],
+)
+def test_it_leaves_out_what_a_narrow_terminal_has_no_room_for(ncols, told):
+    held = TrainingData.of(*samples(9, seed=1), np.float32)
+    run, screen, _ = shown(ncols=ncols, validation=held, scorer=accuracy)
+    run.run()
+    lines = screen.getvalue().rstrip().split("\r")
+    names = [part.strip().partition("=")[0] for part in lines[-1].split(",")[1:] if "=" in part]
+    assert names == (["epoch", "loss", "score", "connections"] if told is None else told)
+    if ncols is not None:
+        assert max(map(len, lines)) <= ncols
+        assert lines[-1].count("#") >= 9  # no Unicode outside a terminal
 
 
 def test_a_training_that_goes_on_starts_its_bar_anew():

@@ -381,7 +381,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
     def _own_callbacks(self, *, with_bar: bool) -> list[Callback]:
         given = self.callbacks
         listed = [] if given is None else [given] if isinstance(given, Callback) else list(given)
-        return [*listed, ProgressBar(type(self).__name__)] if self.verbose and with_bar else listed
+        return [*listed, ProgressBar()] if self.verbose and with_bar else listed
 
     # ---------------------------------------------------------------------------- prediction
 

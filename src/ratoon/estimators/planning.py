@@ -18,6 +18,7 @@ import numpy as np
 
 from ratoon import kernels
 from ratoon.estimators.presets import Settings, Shape
+from ratoon.history import duration
 from ratoon.initialise import connections_wanted
 from ratoon.kernels import LANES, Rule, Step
 from ratoon.network import SparseMLP
@@ -88,8 +89,8 @@ class FitPlan:
             ("peak", f"{_megabytes(self.peak_bytes)} beside the data"),
             (
                 "time",
-                f"about {self.seconds_per_epoch:.2g} s per epoch on {self.n_threads} thread(s),"
-                f" {self.seconds:.2g} s for {self.n_epochs} epochs",
+                f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads} thread(s),"
+                f" {duration(self.seconds)} for {self.n_epochs} epochs",
             ),
         ]
         return "\n".join(f"{name:<14}{text}" for name, text in lines)

@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 
 from ratoon.estimators.presets import Settings
-from ratoon.history import History
+from ratoon.history import History, duration
 from ratoon.initialise import density_of
 from ratoon.network import SparseMLP
 
@@ -80,8 +80,8 @@ class FitReport:
         notes = [
             f"{self.n_connections:,} connections in {self.dtype}, {of_dense:.3%} of the"
             f" {self.n_positions:,} of a dense network",
-            f"{self.n_epochs} epochs, {self.seconds_per_epoch:.3g} s each"
-            f" ({self.rewire_seconds_per_epoch:.2g} s of it rewiring)",
+            f"{self.n_epochs} epochs, {duration(self.seconds_per_epoch)} each"
+            f" ({duration(self.rewire_seconds_per_epoch)} of it rewiring)",
         ]
         return notes if self.loss is None else [*notes, f"last training loss {self.loss:.4g}"]
 

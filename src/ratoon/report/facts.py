@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from ratoon.datasets import Dataset
+from ratoon.history import duration
 from ratoon.report.confusion import ConfusionMatrixDisplay
 
 _PACKAGES = ("ratoon", "numpy", "scipy", "scikit-learn")
@@ -63,16 +64,16 @@ def timing_facts(estimator: Any, seconds_to_predict: float | None) -> list[tuple
     rewire = np.array(history.column("rewire_seconds"), dtype=np.float64)
     facts = []
     if len(history) == 1 and history[0].learning_rate == 0.0:
-        facts.append(("solving for the network", f"{train[0]:.3g} s"))
+        facts.append(("solving for the network", duration(float(train[0]))))
     elif train.size:
         facts += [
             ("epochs", f"{train.size:,}"),
-            ("an epoch (median)", f"{np.median(train + rewire):.3g} s"),
-            ("of it rewiring (mean)", f"{rewire.mean():.2g} s"),
-            ("training in all", f"{train.sum() + rewire.sum():.3g} s"),
+            ("an epoch (median)", duration(float(np.median(train + rewire)))),
+            ("of it rewiring (mean)", duration(float(rewire.mean()))),
+            ("training in all", duration(float(train.sum() + rewire.sum()))),
         ]
     if seconds_to_predict is not None:
-        facts.append(("predicting these samples", f"{seconds_to_predict:.3g} s"))
+        facts.append(("predicting these samples", duration(seconds_to_predict)))
     return facts
 
 

@@ -9,9 +9,14 @@ from ratoon.history import EpochRecord
 from ratoon.training.callbacks import Callback
 from ratoon.training.loop import Training
 
+_LEAST_BAR = 10
+
 
 class ProgressBar(Callback):
     """Show how far training is and how well it goes.
+
+    Epoch, loss, score and connections stand to the right of the bar, in this order, as far as the
+    terminal has room for them.
 
     Parameters
     ----------
@@ -64,7 +69,7 @@ class ProgressBar(Callback):
         if record.validation_score is not None:
             told["score"] = f"{record.validation_score:.4g}"
         told["connections"] = f"{record.n_connections:,}"
-        self._bar.set_postfix(told, refresh=False)
+        self._bar.set_postfix(self._fitting(told), refresh=False)
         self._move_to(training.epochs_done - self._first)
 
     def on_fit_end(self, training: Training) -> None:
@@ -72,6 +77,18 @@ class ProgressBar(Callback):
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+    def _fitting(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Leave out, from the end, what would push the bar itself off a narrow terminal."""
+        width = getattr(self._bar, "ncols", None)  # None where nothing limits it
+        taken = len(f"{self.description}: 100%||") + len(" 00:00<00:00") + _LEAST_BAR
+        shown = {}
+        for name, value in told.items():
+            taken += len(f", {name}={value}")
+            if width is not None and taken > width:
+                break
+            shown[name] = value
+        return shown
 
     def _move_to(self, place: float) -> None:
         if self._bar is not None:
