@@ -28,6 +28,11 @@ def compare(
     missing: MissingOption = "error",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn anew.")] = 2,
+    nested: Annotated[
+        bool,
+        typer.Option("--nested", help="Let every method choose its settings by inner folds."),
+    ] = False,
+    inner: Annotated[int, typer.Option(min=2, help="Inner folds of --nested.")] = 3,
     permutations: Annotated[
         int, typer.Option(min=0, help="Rounds with labels in random order.")
     ] = 1,
@@ -41,23 +46,31 @@ def compare(
     Repeated stratified cross-validation, the same splits for all; everything
     is fitted inside the training rows.  Differences to ratoon come with a
     paired test that is corrected for overlapping training sets, and a run on
-    permuted labels shows what chance looks like.
+    permuted labels shows what chance looks like.  With --nested every method
+    that has settings chooses them by folds inside the training rows.
 
     For example:
 
       ratoon compare genes.csv --label outcome
 
       ratoon compare lung.mat --repeats 4 --json > lung.json
+
+      ratoon compare lung.mat --nested --folds 5 --repeats 1
     """
-    from ratoon.experiments.compare import classical
+    from ratoon.experiments.compare import Makers, classical
     from ratoon.experiments.compare import compare as run
+    from ratoon.experiments.nested import classical_grids
+    from ratoon.experiments.nested import nested as choosing
 
     quiet = quiet or as_json
     samples = labels_of(read_samples(data, label, missing, quiet=quiet, task="classify"), data)
     if samples.class_names is None or samples.n_classes < 2:
         raise InvalidInputError(f"{data}: comparing needs two classes or more.")
     x = np.asarray(samples.X.toarray() if samples.is_sparse else samples.X)
-    methods = {**networks(), **classical(samples.n_features)}
+    methods: Makers = {**networks(), **classical(samples.n_features)}
+    if nested:
+        grids = {**network_grids(), **classical_grids(samples.n_features)}
+        methods = choosing(methods, grids, n_inner=inner)
     assert samples.y is not None
     found = run(
         x,
@@ -87,9 +100,11 @@ def compare(
             }
         )
     if as_json:
-        print_json({"splits": folds * repeats, "methods": rows})
+        how = {"splits": folds * repeats, "inner_folds": inner if nested else None}
+        print_json({**how, "methods": rows})
         return
-    _show(rows, folds * repeats)
+    title = f"accuracy in %, {folds * repeats} splits"
+    _show(rows, f"{title}, settings chosen by {inner} inner folds" if nested else title)
 
 
 def networks() -> dict[str, Callable[[int], Any]]:
@@ -104,7 +119,17 @@ def networks() -> dict[str, Callable[[int], Any]]:
     }
 
 
-def _show(rows: list[dict[str, Any]], n_splits: int) -> None:
+def network_grids() -> dict[str, dict[str, Any]]:
+    """Return what `--nested` may choose for the networks; the default chooses for itself."""
+    from ratoon.evolution import SET
+
+    return {
+        "SET": {"epsilon": (5.0, 20.0), "evolution": (SET(0.1), SET(0.3))},
+        "FixProb": {"epsilon": (5.0, 20.0)},
+    }
+
+
+def _show(rows: list[dict[str, Any]], title: str) -> None:
     def points(value: float | None) -> str:
         return "" if value is None else f"{100 * value:+.1f}"
 
@@ -112,7 +137,7 @@ def _show(rows: list[dict[str, Any]], n_splits: int) -> None:
         return "" if value is None else f"{100 * value:.1f}"
 
     print_table(
-        f"accuracy in %, {n_splits} splits",
+        title,
         ["method", "accuracy", "balanced", "ratoon minus it", "p", "permuted"],
         [
             [
