@@ -30,6 +30,13 @@ def test_training_can_end_with_a_report(files):
     assert "<h1>A &amp; B</h1>" in text
     assert "which this page cannot know" in text
     assert text.count('class="bar"') == 3
+    assert "One network gives one" in text
+
+    assert main([*called, "-q", "--stability", "2", "--top", "3"]) == 0
+    text = other.read_text(encoding="utf-8")
+    assert "strength of 2 networks" in text
+    assert '<th scope="col">stability</th>' in text
+    assert text.count('class="bar"') == 3
 
 
 def test_a_model_that_is_not_there_is_said(files, capsys):

@@ -18,6 +18,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    labels_of,
     read_samples,
 )
 from ratoon.datasets import Dataset
@@ -39,6 +40,12 @@ def report(
         typer.Option("--held-out", help="State that these samples were not trained on."),
     ] = False,
     top: Annotated[int, typer.Option(min=1, help="Features in the ranking.")] = 25,
+    stability: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Rank features by so many networks, trained on parts of the samples."
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -50,6 +57,8 @@ def report(
     For example:
 
       ratoon report lung.ratoon test.csv --label outcome --held-out -o lung.html
+
+      ratoon report lung.ratoon train.csv --label outcome --stability 5
     """
     import ratoon
     from ratoon.report import write_report
@@ -62,18 +71,29 @@ def report(
     )
     names = getattr(estimator, "feature_names_in_", None)
     known = samples.feature_names if names is None else tuple(str(name) for name in names)
+    samples = replace(samples, X=x, feature_names=known)
     with blaming_the_data():
+        selector = None if stability is None else _selector(samples, stability, top, data)
         path = write_report(
             estimator,
             output,
-            replace(samples, X=x, feature_names=known),
+            samples,
             title=title or f"{model.name} on {data.name}",
             command=command_line(),
             held_out=held_out or None,
             top=top,
+            selector=selector,
         )
     if not quiet:
         say(f"The report is in {path}.")
+
+
+def _selector(samples: Dataset, n_networks: int, top: int, path: Path) -> Any:
+    from ratoon import SparseFeatureSelector
+
+    samples = labels_of(samples, path)
+    k = min(top, samples.n_features)
+    return SparseFeatureSelector(k, n_repeats=n_networks, random_state=0).fit(samples.X, samples.y)
 
 
 def report_training(

@@ -96,9 +96,15 @@ def evaluate(estimator: Any, data: Dataset | None) -> dict[str, Any]:
     return {"score": display.accuracy, "seconds": seconds, "confusion": display}
 
 
-def ranked_features(estimator: Any, data: Dataset | None, top: int) -> list[dict[str, Any]]:
-    """Return the strongest features; with classes, in which of them each is highest."""
-    strength = np.asarray(estimator.feature_importances_)
+def ranked_features(
+    estimator: Any, data: Dataset | None, top: int, selector: Any = None
+) -> list[dict[str, Any]]:
+    """Return the strongest features; with classes, in which of them each is highest.
+
+    With a fitted selector it is the selector that ranks, and stability is told.
+    """
+    ranks = estimator.feature_importances_ if selector is None else selector.strength_
+    strength = np.asarray(ranks)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None and data is not None:
         names = data.feature_names
@@ -109,12 +115,25 @@ def ranked_features(estimator: Any, data: Dataset | None, top: int) -> list[dict
         {
             "rank": place + 1,
             "name": f"feature {j}" if names is None else str(names[j]),
-            "share": f"{100 * strength[j]:.3g} %",
+            "share": f"{100 * strength[j]:#.3g} %",
             "bar": f"{100 * strength[j] / strength[first[0]]:.1f}",
             "highest": highest[place] if highest else "",
+            "stability": None if selector is None else f"{selector.selection_frequency_[j]:.0%}",
         }
         for place, j in enumerate(first)
     ]
+
+
+def stability_facts(selector: Any) -> dict[str, Any] | None:
+    """Return how far the networks of a selector agree, and how many there are."""
+    if selector is None:
+        return None
+    index = float(selector.stability_)
+    return {
+        "networks": len(selector.strengths_),
+        "kept": int(selector.n_features_),
+        "index": None if np.isnan(index) else f"{index:.2f}",
+    }
 
 
 def _highest_class(data: Dataset | None, features: Any) -> list[str]:

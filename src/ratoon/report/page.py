@@ -17,6 +17,7 @@ from ratoon.report.facts import (
     layer_rows,
     ranked_features,
     repeat_facts,
+    stability_facts,
     timing_facts,
 )
 from ratoon.report.inline import inline_svg
@@ -35,6 +36,7 @@ def write_report(
     command: str | None = None,
     held_out: bool | None = None,
     top: int = 25,
+    selector: Any = None,
 ) -> Path:
     """Write what a fitted estimator is and does as one self-contained HTML file.
 
@@ -56,13 +58,23 @@ def write_report(
         so either way.
     top : int
         Features in the ranking.
+    selector : SparseFeatureSelector or SparseAutoencoderSelector, optional
+        Fitted on the same features: it then ranks them, and the page tells their stability.
 
     Returns
     -------
     Path
         Where the page is.
     """
-    text = render_report(estimator, data, title=title, command=command, held_out=held_out, top=top)
+    text = render_report(
+        estimator,
+        data,
+        title=title,
+        command=command,
+        held_out=held_out,
+        top=top,
+        selector=selector,
+    )
     target = Path(path)
     target.write_text(text, encoding="utf-8")
     return target
@@ -76,6 +88,7 @@ def render_report(
     command: str | None = None,
     held_out: bool | None = None,
     top: int = 25,
+    selector: Any = None,
 ) -> str:
     """Return the page as text; parameters as for `write_report`.
 
@@ -109,7 +122,8 @@ def render_report(
         pictures=pictures,
         solved=_is_solved(estimator),
         matrix=matrix_rows(confusion) if confusion is not None else None,
-        features=ranked_features(estimator, data, top),
+        features=ranked_features(estimator, data, top, selector),
+        stability=stability_facts(selector),
         timings=timing_facts(estimator, found.get("seconds")),
         repeat=repeat_facts(estimator, command),
     )
@@ -155,7 +169,7 @@ def _draw(estimator: Any) -> dict[str, str]:
         )
     counts = ConnectionCountDisplay.from_estimator(estimator)
     told = "; ".join(f"{name} {a:,} of {b:,}" for name, (a, b) in counts.counts.items())
-    size = (6.4, 1.0 + 0.62 * len(counts.counts))
+    size = (5.2, 1.0 + 0.62 * len(counts.counts))
     pictures["sizes"] = inline_svg(counts, f"Connections: {told}.", salt="sizes", size=size)
     return pictures
 
