@@ -2,6 +2,8 @@
 // with RATOON_ISA naming the set; everything lives in a namespace of that name.
 #include "../kernels.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "../random.hpp"
@@ -17,6 +19,7 @@ namespace {
 #include "forward.hpp"
 #include "backward.hpp"
 #include "rows.hpp"
+#include "normal.hpp"
 // clang-format on
 
 template <typename T>

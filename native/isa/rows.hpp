@@ -120,30 +120,3 @@ void load_samples(const X* const* rows, Index n_rows, Index first, Index last,
         }
     }
 }
-
-// Box and Muller: one random word gives two uniform numbers, and those two normal ones.
-template <typename T>
-RATOON_INLINE void normal_pair(std::uint64_t seed, std::uint64_t pair, T sigma, T out[2]) {
-    const std::uint64_t bits = random_bits(seed, pair);
-    // In (0, 1], so that the logarithm is finite.
-    const T u = (T(bits >> 40) + 1) * T(1.0 / 16777216.0);
-    const T angle = T((bits >> 8) & 0xffffffu) * T(6.283185307179586 / 16777216.0);
-    const T radius = sigma * std::sqrt(T(-2) * std::log(u));
-    out[0] = radius * std::cos(angle);
-    out[1] = radius * std::sin(angle);
-}
-
-template <typename T>
-void normal(std::uint64_t seed, T sigma, T* out, Index first, Index n) {
-    T pair[2];
-    Index k = 0;
-    if (first % 2 != 0 && n > 0) {
-        normal_pair(seed, std::uint64_t(first / 2), sigma, pair);
-        out[k++] = pair[1];
-    }
-    for (; k + 2 <= n; k += 2) normal_pair(seed, std::uint64_t((first + k) / 2), sigma, out + k);
-    if (k < n) {
-        normal_pair(seed, std::uint64_t((first + k) / 2), sigma, pair);
-        out[k] = pair[0];
-    }
-}
