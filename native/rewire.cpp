@@ -1,13 +1,9 @@
 #include "rewire.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <type_traits>
 
 #include "kernels.hpp"
+#include "prune.hpp"
 #include "sample.hpp"
 #include "threads.hpp"
 
@@ -15,89 +11,6 @@ namespace ratoon {
 namespace {
 
 constexpr Index kChunk = 1 << 16;
-
-// The bits of |w|, which order as the magnitudes do.
-template <typename T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
-template <typename T>
-Bits<T> magnitude_bits(T w) {
-    return std::bit_cast<Bits<T>>(w) & (~Bits<T>(0) >> 1);
-}
-
-// A histogram of magnitudes for each sign, over their upper bits.  A weight that is no number
-// counts as negative, here and wherever signs are told apart.
-template <typename T>
-struct Histogram {
-    static constexpr int kBins = 1 << 13, kShift = int(sizeof(T)) * 8 - 1 - 13;
-    std::vector<std::atomic<Index>> bins = std::vector<std::atomic<Index>>(2 * kBins);
-
-    Histogram(const T* weights, Index n, int n_threads) {
-        const Index chunk = 4 * kChunk;
-        parallel_for(divided_up(n, chunk), n_threads, [&](Index c) {
-            std::vector<std::uint32_t> mine(2 * kBins, 0);
-            for (Index k = c * chunk; k < std::min(n, (c + 1) * chunk); ++k) {
-                ++mine[std::size_t(weights[k] >= 0) * kBins +
-                       std::size_t(magnitude_bits(weights[k]) >> kShift)];
-            }
-            for (int b = 0; b < 2 * kBins; ++b) {
-                if (mine[b] > 0) bins[b].fetch_add(mine[b], std::memory_order_relaxed);
-            }
-        });
-    }
-    Index count(int sign) const {
-        Index sum = 0;
-        for (int b = 0; b < kBins; ++b) sum += bins[sign * kBins + b];
-        return sum;
-    }
-    // How many of this sign are to go.
-    Index replaced(int sign, double zeta) const {
-        return Index(std::nearbyint(zeta * double(count(sign))));
-    }
-};
-
-// Weights of one sign with magnitude below `least` go, and the first `n_ties` equal to it.
-template <typename T>
-struct Threshold {
-    Bits<T> least = 0;
-    Index n_ties = 0;
-};
-
-// The exact threshold for "the n weakest of this sign".  The histogram tells the bin where the
-// n-th lies; only that bin is looked at value by value.
-template <typename T>
-void find_thresholds(const T* weights, Index n, const Histogram<T>& histogram, double zeta,
-                     Threshold<T> found[2]) {
-    constexpr int kBins = Histogram<T>::kBins, kShift = Histogram<T>::kShift;
-    Index bin_of[2], rest_of[2];
-    for (int sign = 0; sign < 2; ++sign) {
-        Index rest = histogram.replaced(sign, zeta), bin = 0;
-        while (bin < kBins && histogram.bins[sign * kBins + bin] <= rest) {
-            rest -= histogram.bins[sign * kBins + bin++];
-        }
-        bin_of[sign] = bin;
-        rest_of[sign] = rest;
-    }
-    std::vector<Bits<T>> inside[2];
-    for (Index k = 0; k < n; ++k) {
-        const bool sign = weights[k] >= 0;
-        const Bits<T> bits = magnitude_bits(weights[k]);
-        if (Index(bits >> kShift) == bin_of[sign]) inside[sign].push_back(bits);
-    }
-    for (int sign = 0; sign < 2; ++sign) {
-        auto& values = inside[sign];
-        const Index rest = rest_of[sign];
-        if (rest == 0) {  // nothing of this bin goes, everything below it does
-            found[sign] = {Bits<T>(bin_of[sign]) << kShift, 0};
-            continue;
-        }
-        std::nth_element(values.begin(), values.begin() + rest, values.end());
-        const Bits<T> least = values[std::size_t(rest)];
-        const Index lower = std::count_if(values.begin(), values.begin() + rest,
-                                          [&](Bits<T> b) { return b < least; });
-        found[sign] = {least, rest - lower};
-    }
-}
 
 // The arrays a rewiring moves: weights and what is carried along, at most a few.  The number of
 // carried arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
@@ -177,39 +90,83 @@ TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t
 
 namespace {
 
-// Survivors move to the left of the arrays (indices: of a fresh array); returns where each tile's
-// survivors begin.
-template <typename T, int n_carried>
-std::vector<Index> compact(const Topology& topology, const Moved<T, n_carried>& values,
-                           const Threshold<T> threshold[2], Packed* packed) {
-    const Index n_tiles = topology.grid().n_tiles();
+// Where each tile's survivors begin when they stand without gaps.
+template <typename T>
+std::vector<Index> survivor_starts(const Topology& topology, const T* weights,
+                                   const Weakest<T>& weakest) {
     const auto starts = topology.starts();
-    const Packed* old = topology.packed().data();
-    std::vector<Index> survivor_starts(std::size_t(n_tiles) + 1, 0);
-    Index kept = 0, ties_left[2] = {threshold[0].n_ties, threshold[1].n_ties};
-    const Bits<T> least[2] = {threshold[0].least, threshold[1].least};
-    for (Index t = 0; t < n_tiles; ++t) {
-        for (Index slot = starts[t]; slot < starts[t + 1]; ++slot) {
-            const T w = values.weights[slot];
-            const bool sign = w >= 0;
-            const Bits<T> bits = magnitude_bits(w);
-            bool keep = bits >= least[sign];
-            if (bits == least[sign] && ties_left[sign] > 0) [[unlikely]] {
-                --ties_left[sign];
-                keep = false;
-            }
-            packed[kept] = old[slot];
-            values.move(slot, kept);
-            kept += keep;
-        }
-        survivor_starts[t + 1] = kept;
+    std::vector<Index> survivors(starts.size(), 0);
+    auto ties = weakest.ties();
+    for (std::size_t t = 0; t + 1 < starts.size(); ++t) {
+        survivors[t + 1] =
+            survivors[t] + weakest.survivors(weights + starts[t], starts[t + 1] - starts[t], ties);
     }
-    return survivor_starts;
+    return survivors;
+}
+
+// Survivors move to the left of the arrays; their indices into an array of their own.
+template <typename T, int n_carried>
+void compact(const Topology& topology, const Moved<T, n_carried>& values, const Weakest<T>& weakest,
+             Packed* packed) noexcept {
+    const Packed* old = topology.packed().data();
+    auto ties = weakest.ties();
+    Index kept = 0;
+    for (Index slot = 0; slot < topology.n_connections(); ++slot) {
+        const bool stays = weakest.survives(values.weights[slot], ties);
+        packed[kept] = old[slot];
+        values.move(slot, kept);
+        kept += stays;
+    }
+}
+
+// One of two, without a branch.
+template <typename T>
+T chosen(bool second, T a, T b) {
+    using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const Word mask = Word(0) - Word(second), first = std::bit_cast<Word>(a);
+    return std::bit_cast<T>(first ^ ((first ^ std::bit_cast<Word>(b)) & mask));
+}
+
+// Spreads the survivors of one tile, which stand at first .. first + s, to the right and sets the
+// r new connections between them; `slot` is where the tile ends.
+//
+// Whether the next one is old or new is a coin toss that no processor foresees, so both are made
+// and one is taken.
+template <bool in_groups, typename T, int n_carried>
+void spread(const Tile& tile, const Moved<T, n_carried>& values, Packed* packed, Index first,
+            Index s, const std::uint32_t* ranks, const T* fresh, Index r, Index slot) noexcept {
+    while (s > 0 && r > 0) {
+        const Index from = first + s - 1;
+        const Packed old = packed[from];
+        const std::uint64_t rank = ranks[r - 1];
+        const bool is_new = rank >= tile.template key<in_groups>(old) - std::uint64_t(s - 1);
+        const Packed place = tile.template at<in_groups>(rank + std::uint64_t(s));
+        --slot;
+        packed[slot] = chosen(is_new, old, place);
+        values.weights[slot] = chosen(is_new, values.weights[from], fresh[r - 1]);
+        for (int c = 0; c < n_carried; ++c) {
+            values.carried[c][slot] = chosen(is_new, values.carried[c][from], T(0));
+        }
+        r -= is_new;
+        s -= !is_new;
+    }
+    for (; s > 0; --s) {
+        packed[--slot] = packed[first + s - 1];
+        values.move(first + s - 1, slot);
+    }
+    for (; r > 0; --r) {
+        packed[--slot] = tile.at(ranks[r - 1]);
+        values.start(slot, fresh[r - 1]);
+    }
 }
 
 template <typename T>
 Buffer<T> drawn_weights(GrownWeights how, Index n, int n_threads) {
     Buffer<T> weights(n);
+    if (how.sigma == 0) {
+        weights.fill_zero();
+        return weights;
+    }
     parallel_for(divided_up(n, kChunk), n_threads, [&](Index c) {
         kernels<T>().normal(how.seed, T(how.sigma), weights.data() + c * kChunk, c * kChunk,
                             std::min(kChunk, n - c * kChunk));
@@ -221,41 +178,30 @@ template <typename T, int n_carried>
 Rewired rewire_moved(const Topology& topology, const Moved<T, n_carried>& values, double zeta,
                      GrownWeights first_weights, std::uint64_t seed, int n_threads) {
     const Grid& grid = topology.grid();
-    const Index n = topology.n_connections();
-    Threshold<T> threshold[2];
-    {
-        const Histogram<T> histogram(values.weights, n, n_threads);
-        find_thresholds(values.weights, n, histogram, zeta, threshold);
-    }
-    // From the left, where the survivors go, the merge spreads them to the right again.  So all
-    // arrays but the indices are changed in place, and the peak is one index array more.
-    Buffer<Packed> packed(n);
-    const std::vector<Index> survivors = compact(topology, values, threshold, packed.data());
-    const Index n_grown = n - survivors.back();
+    const Weakest<T> weakest(values.weights, topology.n_connections(), zeta, n_threads);
+    const std::vector<Index> survivors = survivor_starts(topology, values.weights, weakest);
+    const Index n_grown = weakest.n_pruned();
     const DrawnRanks drawn = draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads);
+    const Buffer<T> fresh = drawn_weights<T>(first_weights, n_grown, n_threads);
     std::vector<Index> starts = summed(survivors, drawn.starts);
-    const bool zeros = first_weights.sigma == 0;
-    const Buffer<T> fresh = drawn_weights<T>(first_weights, zeros ? 0 : n_grown, n_threads);
-    Index next_grown = n_grown;
+    Buffer<Packed> indices(topology.n_connections());
+    Packed* packed = indices.data();
+    auto next = std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts),
+                                           std::move(indices));
+    // All memory is at hand: from here on nothing fails, so nobody sees half a rewiring.
+    //
+    // From the left, where the survivors go, they are spread to the right again.  So all arrays
+    // but the indices are changed in place.
+    compact(topology, values, weakest, packed);
     for (Index t = grid.n_tiles() - 1; t >= 0; --t) {
-        const Index first = survivors[t];
-        merge_backwards(
-            grid.tile(t), survivors[t + 1] - first, [&](Index s) { return packed[first + s]; },
-            drawn.ranks.data() + drawn.starts[t], drawn.starts[t + 1] - drawn.starts[t],
-            starts[t + 1],
-            [&](Index slot, Index s, Packed p) {
-                packed[slot] = p;
-                values.move(first + s, slot);
-            },
-            [&](Index slot, Packed p) {
-                packed[slot] = p;
-                --next_grown;
-                values.start(slot, zeros ? T(0) : fresh[next_grown]);
-            });
+        const Index first_new = drawn.starts[t];
+        const auto in_order =
+            grid.grouped ? spread<true, T, n_carried> : spread<false, T, n_carried>;
+        in_order(grid.tile(t), values, packed, survivors[t], survivors[t + 1] - survivors[t],
+                 drawn.ranks.data() + first_new, fresh.data() + first_new,
+                 drawn.starts[t + 1] - first_new, next->starts()[t + 1]);
     }
-    return {
-        std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts), std::move(packed)),
-        n_grown};
+    return {std::move(next), n_grown};
 }
 
 }  // namespace

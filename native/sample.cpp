@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 
@@ -70,83 +72,104 @@ void radix_sort(std::uint32_t* values, Index n, std::uint32_t* scratch, std::uin
     if (from != values) std::copy_n(from, n, values);
 }
 
+using Extra = std::vector<std::pair<Index, std::uint32_t>>;  // (tile, rank)
+
 // One large round of independent draws, sorted per tile, repetitions dropped in place.
 struct Round {
-    std::vector<Index> starts, sizes;
+    std::vector<Index> starts, sizes;  // tile t has room for starts[t + 1] - starts[t]
     Buffer<std::uint32_t> ranks;
+    Extra extra;  // what found no room
+
+    bool holds(Index t, std::uint32_t rank) const {
+        const std::uint32_t* first = ranks.data() + starts[t];
+        return std::binary_search(first, first + sizes[t], rank);
+    }
 };
+
+// Room for what is expected and two standard deviations more.  The few draws beyond it go to the
+// list of extra ones, which costs less than counting all draws beforehand.
+std::vector<Index> expected_starts(const std::vector<Index>& room, Index count, Index total) {
+    std::vector<Index> starts(room.size() + 1, 0);
+    for (std::size_t t = 0; t < room.size(); ++t) {
+        const double expected = double(count) * double(room[t]) / double(total);
+        starts[t + 1] = starts[t] + Index(expected + 2 * std::sqrt(expected)) + 4;
+    }
+    return starts;
+}
 
 Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index count,
                  std::uint64_t seed, int n_threads) {
     const Index n_tiles = Index(room.size());
     const std::uint64_t total = std::uint64_t(find.total());
+    Round round{expected_starts(room, count, find.total()), {}, {}, {}};
     // First of all the memory, so that who asks for far too much hears so at once.
-    Round round{std::vector<Index>(std::size_t(n_tiles) + 1, 0),
-                std::vector<Index>(std::size_t(n_tiles)), Buffer<std::uint32_t>(count)};
-    // Counted twice instead of stored: the second pass draws the same numbers again.
-    const Index chunk = 1 << 18, n_chunks = divided_up(count, chunk);
-    std::vector<std::atomic<Index>> next(static_cast<std::size_t>(n_tiles));
-    parallel_for(n_chunks, n_threads, [&](Index c) {
-        std::vector<Index> counts(static_cast<std::size_t>(n_tiles), 0);
-        for (Index i = c * chunk; i < std::min(count, (c + 1) * chunk); ++i) {
-            ++counts[find(random_below(seed, std::uint64_t(i), total))];
-        }
-        for (Index t = 0; t < n_tiles; ++t) {
-            if (counts[t] > 0) next[t].fetch_add(counts[t], std::memory_order_relaxed);
-        }
-    });
-    for (Index t = 0; t < n_tiles; ++t) {
-        round.starts[t + 1] = round.starts[t] + next[t].load();
-        next[t].store(round.starts[t]);
-    }
+    round.ranks = Buffer<std::uint32_t>(round.starts.back());
+    round.sizes.resize(std::size_t(n_tiles));
+    std::vector<Index> next(round.starts.begin(), round.starts.end() - 1);
+    std::mutex extra_mutex;
     // The order in which threads fill a tile's share is left to chance: it is sorted below.
-    parallel_for(n_chunks, n_threads, [&](Index c) {
-        for (Index i = c * chunk; i < std::min(count, (c + 1) * chunk); ++i) {
-            const std::uint64_t rank = random_below(seed, std::uint64_t(i), total);
-            const Index t = find(rank);
-            const Index at = n_threads == 1 ? next[t].load(std::memory_order_relaxed)
-                                            : next[t].fetch_add(1, std::memory_order_relaxed);
-            if (n_threads == 1) next[t].store(at + 1, std::memory_order_relaxed);
-            round.ranks[at] = std::uint32_t(rank - std::uint64_t(find.first(t)));
+    const Index chunk = 1 << 18;
+    parallel_for(divided_up(count, chunk), n_threads, [&](Index c) {
+        constexpr Index kTogether = 256;
+        std::uint64_t ranks[kTogether];
+        Extra extra;
+        const Index end = std::min(count, (c + 1) * chunk);
+        for (Index first = c * chunk; first < end; first += kTogether) {
+            const Index n = std::min(kTogether, end - first);
+            for (Index i = 0; i < n; ++i) {
+                ranks[i] = random_below(seed, std::uint64_t(first + i), total);
+            }
+            for (Index i = 0; i < n; ++i) {
+                const Index t = find(ranks[i]);
+                const auto rank = std::uint32_t(ranks[i] - std::uint64_t(find.first(t)));
+                const Index at = n_threads == 1 ? next[t]++
+                                                : std::atomic_ref<Index>(next[t]).fetch_add(
+                                                      1, std::memory_order_relaxed);
+                if (at < round.starts[t + 1]) {
+                    round.ranks[at] = rank;
+                } else {
+                    extra.emplace_back(t, rank);
+                }
+            }
         }
+        const std::lock_guard lock(extra_mutex);
+        round.extra.insert(round.extra.end(), extra.begin(), extra.end());
     });
     parallel_for(n_tiles, n_threads, [&](Index t) {
-        const Index n = round.starts[t + 1] - round.starts[t];
+        const Index n = std::min(next[t], round.starts[t + 1]) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
         radix_sort(ranks, n, scratch.data(), std::uint64_t(room[t]));
         round.sizes[t] = std::unique(ranks, ranks + n) - ranks;
     });
+    std::erase_if(round.extra, [&](const auto& one) { return round.holds(one.first, one.second); });
     return round;
 }
 
-// Draws the ranks still missing, one small round after another; returns them as (tile, rank).
-std::vector<std::pair<Index, std::uint32_t>> draw_missing(const TileFinder& find,
-                                                          const Round& round, Index wanted,
-                                                          std::uint64_t seed,
-                                                          std::uint64_t counter) {
-    std::vector<std::pair<Index, std::uint32_t>> extra;
+void sort_distinct(Extra& extra) {
+    std::sort(extra.begin(), extra.end());
+    extra.erase(std::unique(extra.begin(), extra.end()), extra.end());
+}
+
+// Draws the ranks still missing, one small round after another, in addition to the extra ones.
+Extra draw_missing(const TileFinder& find, const Round& round, Index wanted, std::uint64_t seed,
+                   std::uint64_t counter) {
+    Extra extra = round.extra;
+    sort_distinct(extra);
     const std::uint64_t total = std::uint64_t(find.total());
-    Index missing = wanted;
-    while (missing > 0) {
-        for (Index i = 0; i < missing; ++i) {
+    while (Index missing = wanted - Index(extra.size())) {
+        for (; missing > 0; --missing) {
             const std::uint64_t rank = random_below(seed, counter++, total);
             const Index t = find(rank);
             const auto local = std::uint32_t(rank - std::uint64_t(find.first(t)));
-            const std::uint32_t* first = round.ranks.data() + round.starts[t];
-            if (!std::binary_search(first, first + round.sizes[t], local)) {
-                extra.emplace_back(t, local);
-            }
+            if (!round.holds(t, local)) extra.emplace_back(t, local);
         }
-        std::sort(extra.begin(), extra.end());
-        extra.erase(std::unique(extra.begin(), extra.end()), extra.end());
-        missing = wanted - Index(extra.size());
+        sort_distinct(extra);
     }
     return extra;
 }
 
-DrawnRanks merged(const Round& round, const std::vector<std::pair<Index, std::uint32_t>>& extra,
-                  Index count) {
+DrawnRanks merged(const Round& round, const Extra& extra, Index count) {
     const Index n_tiles = Index(round.sizes.size());
     DrawnRanks drawn{std::vector<Index>(std::size_t(n_tiles) + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
@@ -222,15 +245,16 @@ DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint6
     if (count < 0 || count > find.total()) {
         throw std::invalid_argument("more new connections are asked for than there are places");
     }
+    if (count == 0) return {std::vector<Index>(room.size() + 1, 0), {}};
     if (count > find.total() / 2) {
         const Index left_out = find.total() - count;
         return complement(draw_distinct(room, left_out, seed, n_threads), room, count);
     }
     constexpr Index kBitsPerDraw = 64;  // so the bits take at most twice the room of the result
-    if (count > 0 && find.total() / count < kBitsPerDraw) {
+    if (find.total() / count < kBitsPerDraw) {
         return draw_with_bits(find, room, count, seed);
     }
-    Round round = draw_round(find, room, count, seed, n_threads);
+    const Round round = draw_round(find, room, count, seed, n_threads);
     Index held = 0;
     for (Index size : round.sizes) held += size;
     const auto extra = draw_missing(find, round, count - held, seed, std::uint64_t(count));

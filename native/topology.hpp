@@ -42,16 +42,24 @@ struct Tile {
 
     // Place of a connection in the tile's order, below area() <= 2^32.
     std::uint64_t key(Packed packed) const {
+        return grouped ? key<true>(packed) : key<false>(packed);
+    }
+    // The connection at a place of that order: the inverse of key().
+    Packed at(std::uint64_t key) const { return grouped ? at<true>(key) : at<false>(key); }
+
+    // The same for loops that are written once per order.
+    template <bool in_groups>
+    std::uint64_t key(Packed packed) const {
         const std::uint64_t input = packed >> 16, output = packed & 0xffffu;
-        if (!grouped) return input * outputs + output;
+        if (!in_groups) return input * outputs + output;
         const std::uint64_t first = input & ~std::uint64_t(kGroup - 1);
         const std::uint64_t width = inputs - first < kGroup ? inputs - first : kGroup;
         return first * outputs + output * width + (input - first);
     }
 
-    // The connection at a place of that order: the inverse of key().
+    template <bool in_groups>
     Packed at(std::uint64_t key) const {
-        if (!grouped) {
+        if (!in_groups) {
             const std::uint64_t input = divide(key, outputs, reciprocal);
             return Packed(input << 16 | (key - input * outputs));
         }

@@ -13,7 +13,7 @@ from ratoon.topology import IntArray
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     """Slots left once the fraction ``zeta`` nearest zero is gone from each sign.
 
-    Of equal weights those in lower slots go first.  A weight of 0 counts as positive.
+    Of equal weights those in lower slots go first.  A weight of 0 has the sign its sign bit tells.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     array([0, 3])
     """
     survivors = []
-    for slots in (np.flatnonzero(~(weights >= 0)), np.flatnonzero(weights >= 0)):
+    for slots in (np.flatnonzero(np.signbit(weights)), np.flatnonzero(~np.signbit(weights))):
         weakest_first = slots[np.argsort(np.abs(weights[slots]), kind="stable")]
         survivors.append(weakest_first[round(zeta * slots.size) :])
     return np.sort(np.concatenate(survivors))

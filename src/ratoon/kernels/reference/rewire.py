@@ -92,8 +92,8 @@ def rewire_by_sign(
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     """Slots left, in order, once the fraction ``zeta`` nearest zero is gone from each sign.
 
-    Of equal weights those in lower slots go first.  What is not a number counts as negative and
-    goes last.
+    Of equal weights those in lower slots go first.  The sign bit decides, also that of 0 and of what
+    is not a number, which goes last.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     [0, 3]
     """
     survivors = []
-    for slots in (np.flatnonzero(~(weights >= 0)), np.flatnonzero(weights >= 0)):
+    for slots in (np.flatnonzero(np.signbit(weights)), np.flatnonzero(~np.signbit(weights))):
         weakest_first = slots[np.argsort(np.abs(weights[slots]), kind="stable")]
         survivors.append(weakest_first[round(zeta * slots.size) :])
     return np.sort(np.concatenate(survivors))
