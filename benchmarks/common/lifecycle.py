@@ -56,6 +56,7 @@ def live(
     batches: list[int],
     minibatches: int,
     folder: str | None,
+    momentum: float = 0.9,
 ) -> dict[str, Any]:
     """Lead a network through its life here and now; the caller gives it a fresh process.
 
@@ -71,10 +72,10 @@ def live(
         rng.integers(shape.widths[-1], size=n_samples)
     ]
     data_mb = (x.nbytes + targets.nbytes) / 1e6
-    network = phases.run("build", lambda: start(shape, threads))
+    network = phases.run("build", lambda: start(shape, threads, momentum))
     for batch in batches:
         n = batch * minibatches
-        training = training_of(network, shape, x[:n], targets[:n], batch, threads)
+        training = training_of(network, shape, x[:n], targets[:n], batch, threads, momentum)
         phases.run(f"train, batch {batch}", training.run_epoch, steps=minibatches)
     phases.run("rewire", lambda: rewire(network, threads))
     few = x[: min(8, n_samples)]
@@ -107,22 +108,28 @@ def live(
     }
 
 
-def start(model: Model, threads: int) -> SparseMLP:
-    """Draw the network, with room for its momentum."""
+def start(model: Model, threads: int, momentum: float = 0.9) -> SparseMLP:
+    """Draw the network, with room for its momentum if there is any."""
     network = SparseMLP.start(
         model.widths, epsilon=model.epsilon, init="set", seed=0, n_threads=threads
     )
     for layer in network.layers:
-        layer.clear_state(1)
+        layer.clear_state(1 if momentum > 0 else 0)
     return network
 
 
 def training_of(
-    network: SparseMLP, model: Model, x: Any, targets: Any, batch: int, threads: int
+    network: SparseMLP,
+    model: Model,
+    x: Any,
+    targets: Any,
+    batch: int,
+    threads: int,
+    momentum: float = 0.9,
 ) -> Training:
     """Return the training of one epoch of these samples."""
     plan = TrainingPlan(
-        optimizer=SGD(momentum=0.9, weight_decay=0.0002, decay="released"),
+        optimizer=SGD(momentum=momentum, weight_decay=0.0002, decay="released"),
         learning_rate=model.learning_rate,
         batch_size=batch,
         n_epochs=10,
