@@ -141,14 +141,7 @@ class NativeNetwork:
             if step not in native_steps:
                 native_steps[step] = step.native(self.dtype)
         loss, steps_done, diverged = self._native.train(
-            samples,
-            targets,
-            sample_weights,
-            offset,
-            scaling.shift,
-            scaling.scale,
-            scaling.clip,
-            order,
+            *_chosen(samples, targets, order, sample_weights, offset, scaling),
             batch,
             int(rule),
             [native_steps[step] for step in steps],
@@ -192,14 +185,7 @@ class NativeNetwork:
         inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
-            samples,
-            targets,
-            sample_weights,
-            offset,
-            scaling.shift,
-            scaling.scale,
-            scaling.clip,
-            order,
+            *_chosen(samples, targets, order, sample_weights, offset, scaling),
             inputs,
             deltas,
         )
@@ -224,14 +210,7 @@ class NativeNetwork:
         of_weights = [np.empty(n, dtype=self.dtype) for n in self._n_connections]
         of_biases = [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes]
         loss = self._native.gradients(
-            samples,
-            targets,
-            sample_weights,
-            offset,
-            scaling.shift,
-            scaling.scale,
-            scaling.clip,
-            order,
+            *_chosen(samples, targets, order, sample_weights, offset, scaling),
             dropout_seed,
             step,
             of_weights,
@@ -243,3 +222,16 @@ class NativeNetwork:
         """Bytes of working memory for minibatches of this size."""
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
         return int(self._native.workspace_bytes(widths, batch))
+
+
+def _chosen(
+    samples: _native.Samples,
+    targets: Array,
+    order: NDArray[np.int64],
+    sample_weights: Array | None,
+    offset: Array | None,
+    scaling: Scaling,
+) -> tuple[Any, ...]:
+    """Return what native code is told of samples: which ones, and how to read them."""
+    scaled = (scaling.shift, scaling.scale, scaling.clip)
+    return samples, targets, sample_weights, offset, *scaled, order

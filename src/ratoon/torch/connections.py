@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError
+from ratoon.layers import make_layer
 from ratoon.topology import Topology
-from ratoon.torch.convert import as_values
+from ratoon.torch.convert import as_values, check_device, largest_entries, numpy_dtype
 from ratoon.torch.handles import TopologyBuffers, TopologyHandle, buffers_of, checked_topology
 from ratoon.torch.ops import linear
 from ratoon.torch.rows import lies_in_rows, to_rows
@@ -66,6 +67,51 @@ class SparseConnections(torch.nn.Module):
             self.register_buffer(name, tensor)
         self._name_handle()
         self.handle.adopt(topology, self._buffers_now())
+
+    def _draw(
+        self,
+        shape: tuple[int, int],
+        *,
+        bias: bool,
+        init: str,
+        device: Any,
+        dtype: torch.dtype | None,
+        **how: Any,
+    ) -> None:
+        """Be a new layer of that shape: topology and first weights as `make_layer` draws them."""
+        check_device(device, type(self).__name__)
+        layer = make_layer(
+            shape, init=init, dtype=numpy_dtype(dtype), n_threads=torch.get_num_threads(), **how
+        )
+        SparseConnections.__init__(
+            self, layer.topology, layer.weights, layer.bias if bias else None, init=init
+        )
+
+    def _keep_largest(
+        self,
+        dense: torch.nn.Linear | torch.nn.Conv2d,
+        density: float | None,
+        epsilon: float | None,
+    ) -> None:
+        """Be the largest weights of a dense layer, and its bias."""
+        weight = dense.weight.detach().cpu().numpy().reshape(dense.weight.shape[0], -1).T
+        topology, values = largest_entries(weight, density=density, epsilon=epsilon)
+        bias = None if dense.bias is None else dense.bias.detach().cpu().numpy().copy()
+        SparseConnections.__init__(self, topology, values, bias)
+
+    def _filled(self, kind: Any, *sizes: Any) -> Any:
+        """Return a dense layer of that kind and size with these weights, and 0 elsewhere."""
+        # No start of its own: it would draw from the global generator, only to be overwritten.
+        dense = torch.nn.utils.skip_init(
+            kind, *sizes, bias=self.bias is not None, dtype=self.values.dtype
+        )
+        inputs, outputs = (torch.from_numpy(array) for array in self.topology.pairs())
+        with torch.no_grad():
+            dense.weight.zero_()
+            dense.weight.view(dense.weight.shape[0], -1)[outputs, inputs] = self.values
+            if self.bias is not None:
+                dense.bias.copy_(self.bias)
+        return dense
 
     # ------------------------------------------------------------------------------- topology
 

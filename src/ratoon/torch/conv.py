@@ -8,10 +8,8 @@ import numpy as np
 import torch
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.layers import make_layer
 from ratoon.torch.connections import SparseConnections
 from ratoon.torch.conv_ops import conv2d
-from ratoon.torch.convert import check_device, largest_entries, numpy_dtype
 
 Pair = tuple[int, int]
 
@@ -67,19 +65,18 @@ class SparseConv2d(SparseConnections):
         device: Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        check_device(device, "SparseConv2d")
         height, width = _pair(kernel_size)
-        layer = make_layer(
+        self._draw(
             (in_channels * height * width, out_channels),
-            seed=seed,
             density=density,
             epsilon=epsilon,
+            bias=bias,
+            seed=seed,
             start=start,
             init=init,
-            dtype=numpy_dtype(dtype),
-            n_threads=torch.get_num_threads(),
+            device=device,
+            dtype=dtype,
         )
-        super().__init__(layer.topology, layer.weights, layer.bias if bias else None, init=init)
         self._set_geometry(in_channels, out_channels, kernel_size, stride, padding, dilation)
 
     def _set_geometry(
@@ -130,11 +127,8 @@ class SparseConv2d(SparseConnections):
                 "SparseConv2d: convolutions with groups, other padding than by zeros, or padding"
                 f" given by name have no sparse twin; got {dense}."
             )
-        weight = dense.weight.detach().cpu().numpy().reshape(dense.out_channels, -1).T
-        topology, values = largest_entries(weight, density=density, epsilon=epsilon)
-        bias = None if dense.bias is None else dense.bias.detach().cpu().numpy().copy()
         layer = cls.__new__(cls)
-        SparseConnections.__init__(layer, topology, values, bias)
+        layer._keep_largest(dense, density, epsilon)
         layer._set_geometry(
             dense.in_channels,
             dense.out_channels,
@@ -147,7 +141,7 @@ class SparseConv2d(SparseConnections):
 
     def to_dense(self) -> torch.nn.Conv2d:
         """Return a dense convolution with the same weights, and 0 at all other positions."""
-        dense = torch.nn.utils.skip_init(
+        dense: torch.nn.Conv2d = self._filled(
             torch.nn.Conv2d,
             self.in_channels,
             self.out_channels,
@@ -155,15 +149,7 @@ class SparseConv2d(SparseConnections):
             self.stride,
             self.padding,
             self.dilation,
-            bias=self.bias is not None,
-            dtype=self.values.dtype,
         )
-        inputs, outputs = (torch.from_numpy(array) for array in self.topology.pairs())
-        with torch.no_grad():
-            dense.weight.zero_()
-            dense.weight.view(self.out_channels, -1)[outputs, inputs] = self.values
-            if self.bias is not None:
-                dense.bias.copy_(self.bias)
         return dense
 
     def extra_repr(self) -> str:

@@ -17,8 +17,8 @@ from torch.nn.functional import fold, unfold
 
 from ratoon import kernels
 from ratoon.kernels import Rule
+from ratoon.torch.gradients import register_gradients
 from ratoon.torch.handles import handle_of
-from ratoon.torch.ops import refuse_second_derivatives
 from ratoon.torch.rows import as_array, padded_size
 
 Geometry = list[int]
@@ -102,17 +102,8 @@ def conv2d(
 
 
 @conv2d.register_fake
-def _(
-    x: torch.Tensor,
-    values: torch.Tensor,
-    bias: torch.Tensor | None,
-    grid: torch.Tensor,
-    starts: torch.Tensor,
-    packed: torch.Tensor,
-    token: torch.Tensor,
-    n_out: int,
-    geometry: list[int],
-) -> torch.Tensor:
+def _(x: torch.Tensor, values: torch.Tensor, *others: Any) -> torch.Tensor:
+    n_out, geometry = others[-2:]
     return x.new_empty((x.shape[0], n_out, *image_size(x.shape[2], x.shape[3], geometry)))
 
 
@@ -160,37 +151,11 @@ def conv2d_backward(
 
 @conv2d_backward.register_fake
 def _(
-    d_out: torch.Tensor,
-    x: torch.Tensor,
-    values: torch.Tensor,
-    grid: torch.Tensor,
-    starts: torch.Tensor,
-    packed: torch.Tensor,
-    token: torch.Tensor,
-    geometry: list[int],
-    with_d_x: bool,
+    d_out: torch.Tensor, x: torch.Tensor, values: torch.Tensor, *others: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    with_d_x = others[-1]
     d_x = torch.empty_like(x, memory_format=torch.contiguous_format)
     return torch.empty_like(values), d_x if with_d_x else x.new_empty(0)
 
 
-def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    del output
-    x, values, bias, grid, starts, packed, token, _, geometry = inputs
-    ctx.with_bias, ctx.geometry = bias is not None, geometry
-    ctx.save_for_backward(x, values, grid, starts, packed, token)
-
-
-def _gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    x, values, *topology = ctx.saved_tensors
-    wants_x, wants_values, wants_bias, *_ = ctx.needs_input_grad
-    d_x = d_values = d_bias = None
-    if wants_x or wants_values:
-        d_values, d_x = conv2d_backward(d_out, x, values, *topology, ctx.geometry, wants_x)
-    if ctx.with_bias and wants_bias:
-        d_bias = d_out.sum(dim=(0, 2, 3))
-    return d_x if wants_x else None, d_values, d_bias, None, None, None, None, None, None
-
-
-conv2d.register_autograd(_gradients, setup_context=_keep_inputs)
-conv2d_backward.register_autograd(refuse_second_derivatives)
+register_gradients(conv2d, conv2d_backward, bias_sums_over=(0, 2, 3))

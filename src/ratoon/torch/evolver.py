@@ -32,6 +32,7 @@ from ratoon.torch.carry import (
     signals_of,
 )
 from ratoon.torch.connections import SparseConnections
+from ratoon.torch.ranks import check_agreement, group_of, heard_by_all
 
 FOREVER = 2**62
 
@@ -47,7 +48,9 @@ class Evolver:
     Parameters
     ----------
     model : torch.nn.Module
-        Its sparse layers whose ``values`` the optimizer trains are rewired; others are left.
+        Its sparse layers whose ``values`` the optimizer trains are rewired; others are left.  Where
+        several processes train it, give the `DistributedDataParallel` around it: all of them then
+        rewire alike.
     optimizer : torch.optim.Optimizer
         Any that keeps its state per parameter.
     strategy : str or Strategy, default="set"
@@ -141,6 +144,12 @@ class Evolver:
 
     def rewire(self) -> int:
         """Rewire now, whatever the schedule says, and return how many connections are new."""
+        n_grown = self._rewire()
+        if (group := group_of(self.model)) is not None:
+            check_agreement(self.layers, group)
+        return n_grown
+
+    def _rewire(self) -> int:
         seed = derive_seed(self.seed, "rewire", self.steps_done)
         layers, clock = self.layers, self.clock
         states: list[dict[Any, Any]] = [self.optimizer.state[layer.values] for layer in layers]
@@ -254,4 +263,6 @@ class Evolver:
                 "  Call `evolver.step()` once after each `loss.backward()` and"
                 " `optimizer.step()`."
             )
-        return signals_of(layer)
+        group = group_of(self.model)
+        heard = signals_of(layer)
+        return heard if group is None else heard_by_all(heard, group)

@@ -9,10 +9,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from ratoon.errors import InvalidInputError
-from ratoon.layers import make_layer
 from ratoon.topology import Topology
 from ratoon.torch.connections import SparseConnections
-from ratoon.torch.convert import as_values, check_device, largest_entries, numpy_dtype
+from ratoon.torch.convert import as_values
 
 
 class SparseLinear(SparseConnections):
@@ -69,18 +68,17 @@ class SparseLinear(SparseConnections):
         device: Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        check_device(device, "SparseLinear")
-        layer = make_layer(
+        self._draw(
             (in_features, out_features),
-            seed=seed,
             density=density,
             epsilon=epsilon,
+            bias=bias,
+            seed=seed,
             start=start,
             init=init,
-            dtype=numpy_dtype(dtype),
-            n_threads=torch.get_num_threads(),
+            device=device,
+            dtype=dtype,
         )
-        super().__init__(layer.topology, layer.weights, layer.bias if bias else None, init=init)
         self.in_features, self.out_features = in_features, out_features
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -140,10 +138,10 @@ class SparseLinear(SparseConnections):
         >>> SparseLinear.from_dense(dense, density=0.1)
         SparseLinear(100, 50, connections=500, density=0.1, bias=True)
         """
-        weight = dense.weight.detach().cpu().numpy().T
-        topology, values = largest_entries(weight, density=density, epsilon=epsilon)
-        bias = None if dense.bias is None else dense.bias.detach().cpu().numpy().copy()
-        return cls.from_connections(topology, values, bias)
+        layer = cls.__new__(cls)
+        layer._keep_largest(dense, density, epsilon)
+        layer.in_features, layer.out_features = dense.in_features, dense.out_features
+        return layer
 
     @classmethod
     def from_scipy(cls, matrix: Any, bias: ArrayLike | None = None) -> SparseLinear:
@@ -167,18 +165,5 @@ class SparseLinear(SparseConnections):
 
     def to_dense(self) -> torch.nn.Linear:
         """Return a dense layer with the same weights, and 0 where there is no connection."""
-        # No start of its own: it would draw from the global generator, only to be overwritten.
-        dense = torch.nn.utils.skip_init(
-            torch.nn.Linear,
-            self.in_features,
-            self.out_features,
-            bias=self.bias is not None,
-            dtype=self.values.dtype,
-        )
-        inputs, outputs = (torch.from_numpy(array) for array in self.topology.pairs())
-        with torch.no_grad():
-            dense.weight.zero_()
-            dense.weight[outputs, inputs] = self.values
-            if self.bias is not None:
-                dense.bias.copy_(self.bias)
+        dense: torch.nn.Linear = self._filled(torch.nn.Linear, self.in_features, self.out_features)
         return dense

@@ -13,6 +13,7 @@ import torch
 
 from ratoon import kernels
 from ratoon.kernels import Rule
+from ratoon.torch.gradients import register_gradients
 from ratoon.torch.handles import handle_of
 from ratoon.torch.rows import as_array
 
@@ -41,16 +42,8 @@ def linear(
 
 
 @linear.register_fake
-def _(
-    rows: torch.Tensor,
-    values: torch.Tensor,
-    bias: torch.Tensor | None,
-    grid: torch.Tensor,
-    starts: torch.Tensor,
-    packed: torch.Tensor,
-    token: torch.Tensor,
-    n_out: int,
-) -> torch.Tensor:
+def _(rows: torch.Tensor, values: torch.Tensor, *others: Any) -> torch.Tensor:
+    n_out = others[-1]
     return rows.new_empty((n_out, rows.shape[1]))
 
 
@@ -89,47 +82,11 @@ def linear_backward(
 
 @linear_backward.register_fake
 def _(
-    d_out: torch.Tensor,
-    rows: torch.Tensor,
-    values: torch.Tensor,
-    grid: torch.Tensor,
-    starts: torch.Tensor,
-    packed: torch.Tensor,
-    token: torch.Tensor,
-    with_d_rows: bool,
+    d_out: torch.Tensor, rows: torch.Tensor, values: torch.Tensor, *others: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    with_d_rows = others[-1]
     n_in = rows.shape[0] if with_d_rows else 0
     return torch.empty_like(values), rows.new_empty((n_in, rows.shape[1]))
 
 
-def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    del output
-    rows, values, bias, grid, starts, packed, token, _ = inputs
-    ctx.with_bias = bias is not None
-    ctx.save_for_backward(rows, values, grid, starts, packed, token)
-
-
-def _gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    rows, values, *topology = ctx.saved_tensors
-    wants_rows, wants_values, wants_bias, *_ = ctx.needs_input_grad
-    d_rows = d_values = d_bias = None
-    if wants_rows or wants_values:
-        d_values, d_rows = linear_backward(d_out, rows, values, *topology, wants_rows)
-    if ctx.with_bias and wants_bias:
-        d_bias = d_out.sum(dim=1)
-    return d_rows if wants_rows else None, d_values, d_bias, None, None, None, None, None
-
-
-linear.register_autograd(_gradients, setup_context=_keep_inputs)
-
-
-def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
-    """Say that there are none, and what to do."""
-    del ctx, gradients
-    raise NotImplementedError(
-        "sparse layers have first derivatives only: the gradient of a gradient was asked for.\n"
-        "  Leave out `create_graph=True`, or use `to_dense()` where second derivatives are needed."
-    )
-
-
-linear_backward.register_autograd(refuse_second_derivatives)
+register_gradients(linear, linear_backward, bias_sums_over=(1,))

@@ -1,0 +1,82 @@
+"""What a step of several MPI ranks computes and what it sends, and which way that chooses.
+
+Run under ``mpiexec``.  Every rank holds the network and takes its share of each minibatch;
+``sending`` is an all-reduce of one array of the size of all weights, ``chosen`` what training does
+without being told (see `ratoon.distributed.DataParallel`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from common.machine import MachineState
+from common.tables import markdown, parser, write_json
+
+from ratoon.distributed import MPICommunicator, train_together
+from ratoon.evolution import Static
+from ratoon.network import SparseMLP
+from ratoon.optimizers import SGD
+from ratoon.training import Training, TrainingData, TrainingPlan
+
+EXAMPLES = """\
+  mpiexec -n 2 python benchmarks/ranks.py --json ranks.json
+  mpiexec -n 2 python benchmarks/ranks.py --models b --batches 8,512
+"""
+MODELS = {
+    "b": (11_340, 9_000, 9_000, 5),
+    "f": (54_675, 27_500, 27_500, 18),
+    "million": (10_000, 500_000, 500_000, 2),
+}
+SAMPLES = 1024
+
+
+def measure(communicator: Any, name: str, batch: int) -> dict[str, Any]:
+    """Train one step of a model and return what it cost on rank 0."""
+    widths = MODELS[name]
+    network = SparseMLP.start(widths, epsilon=10.0, seed=0)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((min(SAMPLES, batch), widths[0]), dtype=np.float32)
+    y = np.eye(widths[-1], dtype=np.float32)[rng.integers(0, widths[-1], x.shape[0])]
+    plan = TrainingPlan(
+        optimizer=SGD(0.9), learning_rate=1e-3, batch_size=batch, n_epochs=1, evolution=Static()
+    )
+    with train_together(communicator) as runner:
+        Training(network, TrainingData.of(x, y, np.float32), plan).run()
+    cost = runner.cost
+    assert cost is not None, "one rank sends nothing: run under mpiexec -n 2"
+    n_values = network.n_connections + sum(widths[1:])
+    every = cost.average_every
+    return {
+        "model": name,
+        "connections": network.n_connections,
+        "batch of all": x.shape[0],
+        "megabytes": 4e-6 * n_values,
+        "computing ms": 1e3 * cost.computing,
+        "sending ms": 1e3 * cost.sending,
+        "chosen": "gradients" if every is None else f"averages every {every}",
+    }
+
+
+def main() -> None:
+    """Measure, and let rank 0 speak."""
+    options = parser(__doc__ or "", EXAMPLES)
+    options.add_argument("--models", default="b,f,million", help=f"of {','.join(MODELS)}")
+    options.add_argument("--batches", default="2,32,256", help="samples of a minibatch, all ranks")
+    given = options.parse_args()
+    communicator = MPICommunicator()
+    with MachineState() as machine:
+        rows = [
+            measure(communicator, name, int(batch))
+            for name in given.models.split(",")
+            for batch in given.batches.split(",")
+        ]
+    if communicator.rank == 0:
+        print(f"{communicator.size} ranks\n\n{markdown(rows)}")
+        write_json(
+            given.json, {"ranks": communicator.size, "steps": rows, "machine": machine.facts()}
+        )
+
+
+if __name__ == "__main__":
+    main()
