@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = ("epoch", "rewire", "million", "scaling", "giant", "peers", "tox")
+SCRIPTS = ("reading", "selection", "epoch", "rewire", "million", "scaling", "giant", "peers", "tox")
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 
 
@@ -130,3 +131,35 @@ def test_tox_reports_best_last_and_mean_of_last_ten(tmp_path):
         assert {"best", "last", "last_ten"} <= found["results"][name].keys()
         assert len(found["curves"][name][0]) == 2
     assert found["released"]["SET"]["last"] == 78.4
+
+
+@pytest.mark.slow
+def test_reading_measures_both_kinds_of_file(tmp_path):
+    found = run_for_json("reading", tmp_path, "--samples", 6, "--probes", 50, "--repeats", 1)
+    plain, zipped = found["files"]
+    assert plain["shape"] == zipped["shape"] == "6 x 50"
+    assert plain["file_mb"] > zipped["file_mb"]
+    assert plain["peak_rss_mb"] > 10
+
+
+@pytest.mark.slow
+def test_selection_goes_on_where_it_was_and_means_compare(tmp_path):
+    options = ["--seeds", 1, "--splits", 0, "--methods", "ANOVA F,chance"]
+    files = ["--rows", tmp_path / "rows.csv", "--out", tmp_path / "out.md"]
+    assert "2 generated" not in run("selection", *options, *files)
+    before = (tmp_path / "rows.csv").read_text()
+    printed = run("selection", *options, *files)
+    assert (tmp_path / "rows.csv").read_text() == before, "nothing is run twice"
+    assert "| ANOVA F |" in printed
+    assert "mean of 1 generated sets" in (tmp_path / "out.md").read_text()
+
+
+@pytest.mark.slow
+def test_panels_are_judged_on_sets_that_are_there(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    np.savez(tmp_path / "colon.npz", X=rng.normal(size=(60, 30)) + 2.0 * y[:, None], y=y)
+    options = ["--seeds", 1, "--splits", 1, "--methods", "ANOVA F,chance", "--data", tmp_path]
+    printed = run("selection", *options, "--rows", tmp_path / "r.csv", "--out", tmp_path / "o.md")
+    assert "colon 1." in printed
+    assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")

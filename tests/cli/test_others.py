@@ -119,9 +119,18 @@ def test_data_is_made_and_looked_at(ratoon, tmp_path):
     assert "samples     40" in ratoon("data", "show", path).out
 
 
-def test_data_goes_into_the_file_of_that_name(ratoon, tmp_path):
-    ratoon("data", "make", tmp_path / "made", "--features", "20", "--informative", "5")
-    assert (tmp_path / "made").exists()
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_data_is_made_as_the_kind_of_file_that_was_named(ratoon, tmp_path, kind):
+    path = tmp_path / f"made.{kind}"
+    assert ratoon("data", "make", path, "--features", "20", "--informative", "5").code == 0
+    with path.open(encoding="utf-8") as file:
+        assert file.readline().count("\t" if kind == "tsv" else ",") == 21
+    facts = json.loads(ratoon("data", "show", path, "--json").out)
+    assert (facts["n_samples"], facts["n_features"]) == (85, 20)
+    informative = (tmp_path / "made.informative.txt").read_text(encoding="utf-8").split()
+    assert len(set(informative)) == 5
+    told = ratoon("data", "make", tmp_path / "made.xls", "--features", "20", "--informative", "5")
+    assert (told.code, "write to .npz, .csv or .tsv" in told.err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def fetch(
 @app.command()
 @guarded
 def make(
-    output: Annotated[Path, typer.Argument(help="The .npz file to write.")],
+    output: Annotated[Path, typer.Argument(help="The .npz, .csv or .tsv file to write.")],
     samples: Annotated[int, typer.Option(min=2, help="Samples.")] = 85,
     features: Annotated[int, typer.Option(min=1, help="Genes.")] = 22_283,
     classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
@@ -91,11 +91,16 @@ def make(
 ) -> None:
     """Make microarray-like data with known informative genes.
 
+    An .npz file holds the columns of these genes in the array `informative`;
+    beside a .csv or .tsv file their names stand in a .informative.txt.
+
     For example:
 
       ratoon data make imbalanced.npz --samples 120 --shares 0.9,0.1
+
+      ratoon data make small.csv --features 500 --informative 20
     """
-    from ratoon.datasets import make_microarray
+    from ratoon.datasets import make_microarray, write
 
     weights = shares_from(shares)
     if weights is not None and len(weights) != classes:
@@ -112,11 +117,16 @@ def make(
         class_weights=weights,
         random_state=seed,
     )
-    arrays = {"X": data.X, "y": data.y, "informative": columns}
-    if data.feature_names is not None:
-        arrays["feature_names"] = np.array(data.feature_names)
-    with output.open("wb") as file:  # by itself NumPy would add .npz to the name
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+    if output.suffix == ".npz":
+        arrays = {"X": data.X, "y": data.y, "informative": columns}
+        if data.feature_names is not None:
+            arrays["feature_names"] = np.array(data.feature_names)
+        with output.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+    else:
+        write(data, output)
+        names = "".join(f"{data.feature_label(int(column))}\n" for column in columns)
+        output.with_suffix(".informative.txt").write_text(names, encoding="utf-8")
     say(
         f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes, are in"
         f" {output}."

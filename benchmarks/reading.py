@@ -1,0 +1,92 @@
+"""Reading a GEO series matrix: seconds and memory, plain and gzipped.
+
+A file of the size asked for is written first, with values as GEO has them, and read in a process
+of its own.  The promise is 300 samples x 54,675 probes in under 10 s and 1 GB.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common.isolate import run_fresh
+from common.machine import MachineState, describe
+from common.tables import markdown, parser, write_json
+
+EXAMPLES = """\
+  reading.py --json reading.json
+  reading.py --samples 30 --probes 5000
+"""
+
+
+def write_series_matrix(path: Path, n_samples: int, n_probes: int) -> None:
+    """Write a series matrix with a label and random log2 values."""
+    rng = np.random.default_rng(0)
+    names = [f'"GSM{900_000 + k}"' for k in range(n_samples)]
+    kinds = [f'"disease state: {"ALL" if k % 3 else "AML"}"' for k in range(n_samples)]
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write('!Series_title\t"generated"\n')
+        file.write("\t".join(["!Sample_geo_accession", *names]) + "\n")
+        file.write("\t".join(["!Sample_characteristics_ch1", *kinds]) + "\n")
+        file.write("!series_matrix_table_begin\n")
+        file.write("\t".join(['"ID_REF"', *names]) + "\n")
+        for probe in range(n_probes):
+            values = rng.normal(7.0, 2.0, n_samples)
+            file.write(f'"{200_000 + probe}_at"\t' + "\t".join(f"{v:.5f}" for v in values) + "\n")
+        file.write("!series_matrix_table_end\n")
+
+
+def read_once(path: str) -> dict[str, Any]:
+    """Read the file; the process that calls this has nothing else to do."""
+    from ratoon.datasets import read
+
+    started, used = time.perf_counter(), time.process_time()
+    data = read(path, label="disease state")
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - used,
+        "shape": f"{data.n_samples} x {data.n_features}",
+        "classes": data.n_classes,
+    }
+
+
+def read_several(path: Path, repeats: int) -> dict[str, Any]:
+    """Return the quickest of several readings, and the highest peak."""
+    runs = [run_fresh("reading:read_once", path=str(path)) for _ in range(repeats)]
+    if failed := [run["failed"] for run in runs if "failed" in run]:
+        raise SystemExit(f"{path.name}: {failed[0]}")
+    best = min(runs, key=lambda run: run["seconds"])
+    peak = max(run["peak_rss_mb"] for run in runs)
+    return {
+        "file": path.name,
+        "file_mb": path.stat().st_size / 1e6,
+        **best,
+        "peak_rss_mb": peak,
+    }
+
+
+def main() -> None:
+    """Write, read, tell."""
+    arguments = parser(__doc__ or "", EXAMPLES)
+    arguments.add_argument("--samples", type=int, default=300)
+    arguments.add_argument("--probes", type=int, default=54_675)
+    arguments.add_argument("--repeats", type=int, default=3)
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"GSE_series_matrix{kind}" for kind in (".txt", ".txt.gz")]
+        for path in paths:
+            write_series_matrix(path, options.samples, options.probes)
+        with MachineState() as machine:
+            rows = [read_several(path, options.repeats) for path in paths]
+    print(markdown(rows))
+    print("\n" + describe(machine.facts()))
+    write_json(options.json, {"machine": machine.facts(), "files": rows})
+
+
+if __name__ == "__main__":
+    main()
