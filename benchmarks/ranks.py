@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from common.machine import MachineState
+from common.memory import forget_peak, peak_mb, resident_mb
 from common.tables import markdown, parser, write_json
 
 from ratoon.distributed import MPICommunicator, train_together
-from ratoon.evolution import Static
+from ratoon.evolution import SET
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
@@ -32,14 +33,16 @@ SAMPLES = 1024
 
 
 def measure(communicator: Any, name: str, batch: int) -> dict[str, Any]:
-    """Train one step of a model and return what it cost on rank 0."""
+    """Train a model for two steps with a rewiring between; return what they cost on rank 0."""
     widths = MODELS[name]
+    forget_peak()
+    before = resident_mb()
     network = SparseMLP.start(widths, epsilon=10.0, seed=0)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((min(SAMPLES, batch), widths[0]), dtype=np.float32)
     y = np.eye(widths[-1], dtype=np.float32)[rng.integers(0, widths[-1], x.shape[0])]
     plan = TrainingPlan(
-        optimizer=SGD(0.9), learning_rate=1e-3, batch_size=batch, n_epochs=1, evolution=Static()
+        optimizer=SGD(0.9), learning_rate=1e-3, batch_size=batch, n_epochs=2, evolution=SET(0.3)
     )
     with train_together(communicator) as runner:
         Training(network, TrainingData.of(x, y, np.float32), plan).run()
@@ -54,6 +57,7 @@ def measure(communicator: Any, name: str, batch: int) -> dict[str, Any]:
         "megabytes": 4e-6 * n_values,
         "computing ms": 1e3 * cost.computing,
         "sending ms": 1e3 * cost.sending,
+        "peak bytes per connection": 1e6 * (peak_mb() - before) / network.n_connections,
         "chosen": "gradients" if every is None else f"averages every {every}",
     }
 

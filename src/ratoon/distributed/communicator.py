@@ -30,8 +30,12 @@ class Communicator(Protocol):
         """Replace an array by its sum over all ranks, in place, the same bits on each."""
         ...
 
+    def take_first(self, values: Array) -> None:
+        """Replace an array by that of rank 0, in place."""
+        ...
+
     def from_first(self, value: Any) -> Any:
-        """Return what rank 0 gave."""
+        """Return what rank 0 gave: something small, for it is pickled."""
         ...
 
 
@@ -50,6 +54,9 @@ class SingleRank:
 
     def add(self, values: Array) -> None:
         """Leave the sum of one as it is."""
+
+    def take_first(self, values: Array) -> None:
+        """Leave one's own as it is."""
 
     def from_first(self, value: Any) -> Any:
         """Return one's own."""
@@ -125,6 +132,9 @@ class _ThreadRank:
     def add(self, values: Array) -> None:
         # In the order of ranks, so that all get the same bits.
         values[...] = np.sum(self.team.exchange(self.rank, values.copy()), axis=0)
+
+    def take_first(self, values: Array) -> None:
+        values[...] = self.team.exchange(self.rank, values.copy())[0]
 
     def from_first(self, value: Any) -> Any:
         return self.team.exchange(self.rank, value)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +13,10 @@ from numpy.typing import NDArray
 from ratoon import kernels
 from ratoon.distributed.communicator import Communicator
 from ratoon.distributed.cost import StepCost, best_seconds
-from ratoon.distributed.exchange import parts_of, take_over
-from ratoon.errors import DivergenceError, InvalidParameterError, RatoonError
+from ratoon.distributed.exchange import check_agreement, share_layer
+from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import Clock
 from ratoon.kernels import NativeNetwork, Step
-from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
 from ratoon.training import Training
 from ratoon.training.runner import run_by
@@ -55,6 +53,7 @@ class DataParallel:
     average_every: AverageEvery = "auto"
     tell: Callable[[str], None] | None = None
     cost: StepCost | None = field(default=None, init=False)
+    _room: Array = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
     def __post_init__(self) -> None:
         every = self.average_every
@@ -96,12 +95,8 @@ class DataParallel:
     def agree(self, training: Training) -> None:
         """Take over the layers of rank 0 after a rewiring, and compare what all have."""
         for index, layer in enumerate(training.network.layers):
-            told = self.communicator.from_first(
-                parts_of(layer) if self.communicator.rank == 0 else None
-            )
-            if self.communicator.rank != 0:
-                take_over(layer, told)
-            self._compare(layer, index)
+            share_layer(self.communicator, layer)
+            check_agreement(self.communicator, layer, f"layer {index + 1}")
 
     # -------------------------------------------------------------------------- which way
 
@@ -123,8 +118,9 @@ class DataParallel:
         self, training: Training, native: NativeNetwork, rows: NDArray[np.int64]
     ) -> StepCost:
         mine = self._share(rows)
-        flat = _flat(training)
-        computing = best_seconds(lambda: self._gradients(training, native, mine, 0))
+        flat = self._room_for(training)
+        computing = best_seconds(lambda: self._gradients(training, native, mine, 0, flat))
+        flat[:] = 0
         self.communicator.add(flat)  # whoever computes longer is waited for here, not below
         sending = best_seconds(lambda: self.communicator.add(flat))
         layer = training.network.layers[0]
@@ -149,14 +145,14 @@ class DataParallel:
         Returns the summed loss and weight of the minibatch.
         """
         mine, data = self._share(rows), training.data
-        flat = _flat(training)
+        flat = self._room_for(training)
         if mine.size:
-            loss, of_weights, of_biases = self._gradients(training, native, mine, number)
+            loss = self._gradients(training, native, mine, number, flat)
             weight = mine.size if data.weights is None else float(data.weights[mine].sum())
-            gradients = [g for pair in zip(of_weights, of_biases, strict=True) for g in pair]
-            flat[:-2] = np.concatenate(gradients)
             flat[:-2] *= weight
             flat[-2:] = weight, weight * loss
+        else:
+            flat[:] = 0
         self.communicator.add(flat)
         total = float(flat[-2])
         if not np.isfinite(flat[-1]):
@@ -170,9 +166,17 @@ class DataParallel:
         return float(flat[-1]), total
 
     def _gradients(
-        self, training: Training, native: NativeNetwork, rows: NDArray[np.int64], number: int
-    ) -> tuple[float, list[Array], list[Array]]:
-        return native.gradients(
+        self,
+        training: Training,
+        native: NativeNetwork,
+        rows: NDArray[np.int64],
+        number: int,
+        flat: Array,
+    ) -> float:
+        """Put the gradients of this rank's samples one after the other; return the mean loss."""
+        parts = iter(np.split(flat, np.cumsum(_sizes(training))))
+        pairs = [(next(parts), next(parts)) for _ in training.network.layers]
+        loss, _, _ = native.gradients(
             training.data.samples,
             training.data.targets,
             rows,
@@ -181,7 +185,16 @@ class DataParallel:
             scaling=training.network.scaling,
             dropout_seed=self._dropout_seed(training),
             step=number,
+            out=([weights for weights, _ in pairs], [bias for _, bias in pairs]),
         )
+        return loss
+
+    def _room_for(self, training: Training) -> Array:
+        """Return room for all gradients, the weight of the samples and their loss."""
+        size, dtype = sum(_sizes(training)) + 2, training.network.dtype
+        if self._room.size != size or self._room.dtype != dtype:
+            self._room = np.zeros(size, dtype=dtype)
+        return self._room
 
     def _dropout_seed(self, training: Training) -> int:
         # Ranks hold different samples, so they must not drop the same neurons for them.
@@ -244,26 +257,11 @@ class DataParallel:
             raise DivergenceError("training diverged: the loss of a rank is not finite.")
         return float(summed[0])
 
-    def _compare(self, layer: SparseLayer, index: int) -> None:
-        """Raise unless every rank has the same connections and weights in this layer."""
-        digest = hashlib.sha256(layer.topology.content_hash().encode())
-        digest.update(layer.weights.tobytes())
-        mine = int.from_bytes(digest.digest()[:4], "little")
-        summed = np.array([mine, mine * mine], dtype=np.float64)
-        self.communicator.add(summed)
-        size = self.communicator.size
-        # Equal numbers, and only those, have size * sum of squares = square of sum.
-        if size * summed[1] - summed[0] ** 2 > 1e-9 * summed[0] ** 2:
-            raise RatoonError(
-                f"ranks disagree about layer {index + 1} after a rewiring.\n"
-                f"  All must run the same version on the same instruction set (RATOON_ISA)."
-            )
 
-
-def _flat(training: Training) -> Array:
-    """Return zeros for all gradients of a network, and two more for the loss and its weight."""
-    sizes = (layer.weights.size + layer.bias.size for layer in training.network.layers)
-    return np.zeros(sum(sizes) + 2, dtype=training.network.dtype)
+def _sizes(training: Training) -> list[int]:
+    """Return how many weights and biases each layer has, one after the other."""
+    layers = training.network.layers
+    return [size for layer in layers for size in (layer.weights.size, layer.bias.size)]
 
 
 @contextmanager

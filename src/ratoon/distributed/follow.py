@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.distributed.communicator import Communicator
-from ratoon.distributed.exchange import parts_of, take_over
+from ratoon.distributed.exchange import share_layer
 from ratoon.history import History
 from ratoon.training import Callback, Training
 
@@ -24,25 +24,19 @@ class Follow(Callback):
 
     def on_fit_begin(self, training: Training) -> None:
         """Tell, or listen."""
-        first = self.communicator.rank == 0
-        told = self.communicator.from_first(_state_of(training) if first else None)
-        if first:
-            return
-        for layer, parts in zip(training.network.layers, told["layers"], strict=True):
-            take_over(layer, parts)
-        training.epochs_done = told["epochs_done"]
-        training.evolution_state = told["evolution_state"]
-        training.history.records[:] = History.from_rows(told["history"]).records
+        for layer in training.network.layers:
+            share_layer(self.communicator, layer)
+        told = self.communicator.from_first(_progress_of(training))
+        if self.communicator.rank != 0:
+            training.epochs_done = told["epochs_done"]
+            training.evolution_state = told["evolution_state"]
+            training.history.records[:] = History.from_rows(told["history"]).records
 
 
-def _state_of(training: Training) -> dict[str, Any]:
+def _progress_of(training: Training) -> dict[str, Any]:
+    state = training.evolution_state
     return {
-        "layers": [parts_of(layer) for layer in training.network.layers],
         "epochs_done": training.epochs_done,
-        "evolution_state": {
-            name: np.array(values) for name, values in (training.evolution_state or {}).items()
-        }
-        if training.evolution_state is not None
-        else None,
+        "evolution_state": state and {name: np.array(values) for name, values in state.items()},
         "history": training.history.to_rows(),
     }

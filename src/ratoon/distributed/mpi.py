@@ -41,6 +41,10 @@ class MPICommunicator:
         """Replace an array by its sum over all processes."""
         self._world.Allreduce(self._mpi.IN_PLACE, values, op=self._mpi.SUM)
 
+    def take_first(self, values: NDArray[Any]) -> None:
+        """Replace an array by that of rank 0."""
+        self._world.Bcast(values, root=0)
+
     def from_first(self, value: Any) -> Any:
         """Return what rank 0 gave."""
         return self._world.bcast(value, root=0)

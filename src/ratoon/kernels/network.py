@@ -202,13 +202,17 @@ class NativeNetwork:
         scaling: Scaling = NO_SCALING,
         dropout_seed: int = 0,
         step: int = 0,
+        out: tuple[list[Array], list[Array]] | None = None,
     ) -> tuple[float, list[Array], list[Array]]:
         """Return mean loss over the samples of ``order``, and its gradients; update nothing.
 
-        There is one array per layer, aligned with the connections, and one with the biases.
+        There is one array per layer, aligned with the connections, and one with the biases; those
+        of ``out``, where it is given.
         """
-        of_weights = [np.empty(n, dtype=self.dtype) for n in self._n_connections]
-        of_biases = [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes]
+        of_weights, of_biases = out or (
+            [np.empty(n, dtype=self.dtype) for n in self._n_connections],
+            [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes],
+        )
         loss = self._native.gradients(
             *_chosen(samples, targets, order, sample_weights, offset, scaling),
             dropout_seed,

@@ -167,6 +167,7 @@ class ReferenceNetwork:
         scaling: Scaling = NO_SCALING,
         dropout_seed: int = 0,
         step: int = 0,
+        out: tuple[list[Array], list[Array]] | None = None,
     ) -> tuple[float, list[Array], list[Array]]:
         """Return mean loss over the samples of ``order``, and its gradients; update nothing."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
@@ -174,10 +175,14 @@ class ReferenceNetwork:
         flows = self._forward(x, blocks_of(order.size), dropout_seed, step)
         total = self._output_error(flows[-1], targets, order, weights, offset)
         self._backward(flows, Rule.SGD, Step(lr=0.0))
-        of_weights = [np.empty_like(layer.weights) for layer in self.layers]
-        for layer, flow, out in zip(self.layers, flows, of_weights, strict=True):
-            backward(layer.topology, Rule.STORE, layer.weights, flow.x, flow.error, first=out)
-        of_biases = [flow.error.sum(axis=1) for flow in flows]
+        of_weights, of_biases = out or (
+            [np.empty_like(layer.weights) for layer in self.layers],
+            [np.empty_like(layer.bias) for layer in self.layers],
+        )
+        for number, (layer, flow) in enumerate(zip(self.layers, flows, strict=True)):
+            first = of_weights[number]
+            backward(layer.topology, Rule.STORE, layer.weights, flow.x, flow.error, first=first)
+            of_biases[number][:] = flow.error.sum(axis=1)
         return mean_of(total, float(weights[order].sum())), of_weights, of_biases
 
     def _forward(self, x: Array, blocks: Blocks, dropout_seed: int, step: int) -> list[Flow]:
