@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SparseAutoencoderSelector",
+    "SparseBernoulliRBM",
     "SparseFeatureSelector",
     "SparseMLPClassifier",
     "SparseMLPRegressor",
@@ -23,6 +24,7 @@ __all__ = [
 
 _LAZY = {
     "SparseAutoencoderSelector": "ratoon.estimators",
+    "SparseBernoulliRBM": "ratoon.estimators",
     "SparseFeatureSelector": "ratoon.estimators",
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",

@@ -32,6 +32,19 @@ def test_every_strategy_has_a_page_and_is_in_the_table(name):
         assert part in text, f"{page.name} lacks {part}"
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem != "index"], ids=lambda page: page.stem
+)
+def test_every_page_has_idea_picture_cost_and_reference(page):
+    text = page.read_text()
+    for part in ("**Idea.**", "**Cost.**", "**When.**", "**Reference"):
+        assert part in text, f"{page.name} lacks {part}"
+    [picture] = re.findall(r"!\[[^\]]+\]\((\S+\.svg)\)", text)
+    drawn = (page.parent / picture).resolve()
+    assert drawn.stem == page.stem
+    assert drawn.read_text().startswith("<svg")
+
+
 @pytest.fixture
 def rich():
     [code] = examples(DOCS / "adding-a-strategy.md")

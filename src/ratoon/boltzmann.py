@@ -1,0 +1,181 @@
+"""BoltzmannMachine: a sparse layer that is read in both directions.
+
+A restricted Boltzmann machine gives every pair of binary vectors, visible v and hidden h, the
+energy ``-b.v - c.h - v W h``; the lower, the likelier.  With v given all h are independent and the
+other way round, so that one can draw them in turn (Gibbs sampling).  Here W exists only as its
+connections: both directions, and the gradient, are the kernels that multilayer perceptrons use.
+
+Arrays are rows of neurons by columns of samples, as kernels have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratoon import kernels
+from ratoon.kernels import Rule, Step
+from ratoon.kernels.linear import padded
+from ratoon.layers import SparseLayer
+
+Array = NDArray[Any]
+
+MOST_AT_ONCE = 2**21
+"""Connections times samples that `pseudo_likelihood` looks at in one go."""
+
+
+@dataclass(eq=False)
+class BoltzmannMachine:
+    """A layer from visible to hidden neurons, whose bias is the hidden one, and a visible bias.
+
+    Examples
+    --------
+    >>> from ratoon.layers import make_layer
+    >>> machine = BoltzmannMachine.of(make_layer((6, 4), density=0.5, seed=0))
+    >>> machine.hidden(np.zeros((6, 2), dtype=np.float32)).tolist()[0]
+    [0.5, 0.5]
+    """
+
+    layer: SparseLayer
+    visible_bias: Array
+    visible_state: list[Array] = field(default_factory=list)
+    n_threads: int = 1
+
+    @classmethod
+    def of(cls, layer: SparseLayer, *, n_threads: int = 1) -> BoltzmannMachine:
+        """Return a machine with this layer and visible biases of 0."""
+        layer.activation = "logistic"
+        return cls(layer, np.zeros(layer.shape[0], dtype=layer.weights.dtype), n_threads=n_threads)
+
+    def hidden(self, visible: Array) -> Array:
+        """Return the probability of every hidden neuron, given visible ones."""
+        rows = self._inputs_of_hidden(padded(visible))
+        kernels.activate("logistic", rows.reshape(-1))
+        return rows[:, : visible.shape[1]]
+
+    def visible(self, hidden: Array) -> Array:
+        """Return the probability of every visible neuron, given hidden ones."""
+        layer = self.layer
+        errors = padded(hidden)
+        # The gradient of a layer's inputs is the product with the transpose; that of the weights,
+        # which comes along, is not looked at.
+        rows = kernels.backward(
+            layer.topology,
+            Rule.STORE,
+            layer.weights,
+            np.zeros((layer.shape[0], errors.shape[1]), dtype=errors.dtype),
+            errors,
+            first=np.empty_like(layer.weights),
+            n_threads=self.n_threads,
+        )
+        assert rows is not None
+        rows += self.visible_bias[:, None]
+        kernels.activate("logistic", rows.reshape(-1))
+        return rows[:, : hidden.shape[1]]
+
+    def contrast(
+        self, visible: Array, rng: np.random.Generator, *, n_gibbs: int = 1
+    ) -> tuple[Array, Array]:
+        """Return what contrastive divergence compares: data, and where ``n_gibbs`` rounds led.
+
+        Both come side by side: visible rows, and hidden rows with the sign and scale that make
+        ``visible[i] @ hidden[j]`` the gradient of the weight from i to j, whether they are
+        connected or not.
+        """
+        first = hidden = self.hidden(visible)
+        reached = visible
+        for _ in range(n_gibbs):
+            reached = self.visible(drawn(hidden, rng))
+            hidden = self.hidden(reached)
+        both = np.concatenate((visible, reached), axis=1)
+        return both, np.concatenate((-first, hidden), axis=1) / visible.shape[1]
+
+    def descend(self, contrast: tuple[Array, Array], rule: Rule, step: Step) -> None:
+        """Take one step along a contrast; connections by the fused kernel, biases without decay."""
+        visible, hidden = contrast
+        layer = self.layer
+        first, second = (*layer.state, None, None)[:2]
+        kernels.backward(
+            layer.topology,
+            rule,
+            layer.weights,
+            padded(visible),
+            padded(hidden),
+            first=first,
+            second=second,
+            step=step,
+            with_dx=False,
+            n_threads=self.n_threads,
+        )
+        n_samples = visible.shape[1] // 2
+        change = (visible[:, n_samples:] - visible[:, :n_samples]).mean(axis=1)
+        plain = Step(step.lr, step.mu, 0.0, 0.0, step.beta2, step.adam_eps, step.correction)
+        for bias, states, gradient in (
+            (layer.bias, layer.bias_state, hidden.sum(axis=1)),
+            (self.visible_bias, self.visible_state, change),
+        ):
+            first, second = (*states, None, None)[:2]
+            kernels.update(rule, bias, gradient, plain, first=first, second=second)
+
+    def clear_state(self, n_arrays: int) -> None:
+        """Give the optimizer this many arrays of zeros for all parameters."""
+        self.layer.clear_state(n_arrays)
+        self.visible_state = [np.zeros_like(self.visible_bias) for _ in range(n_arrays)]
+
+    def pseudo_likelihood(self, visible: Array) -> NDArray[np.float64]:
+        """Return the log pseudo-likelihood of every column: exact, in time of the connections.
+
+        It is the sum over visible neurons of the log probability of each given all the others.
+        Turning one over changes the inputs of those hidden neurons only that it is connected to,
+        so all of them together take as long as looking at every connection once.
+        """
+        weights = self.layer.to_csr()
+        n_connections = max(weights.nnz, 1)
+        width = max(1, MOST_AT_ONCE // n_connections)
+        parts = [
+            self._pseudo_likelihood(visible[:, first : first + width], weights)
+            for first in range(0, visible.shape[1], width)
+        ]
+        return np.concatenate(parts)
+
+    def _pseudo_likelihood(self, visible: Array, weights: Any) -> NDArray[np.float64]:
+        n_samples = visible.shape[1]
+        # Always in eights: what a sample comes to must not depend on how many there are.
+        lanes = np.zeros((visible.shape[0], -(-n_samples // 8) * 8), dtype=visible.dtype)
+        lanes[:, :n_samples] = visible
+        inputs = self._inputs_of_hidden(lanes)[:, :n_samples].astype(np.float64)
+        turned = 1.0 - 2.0 * visible.astype(np.float64)
+        at, before = weights.indices, np.logaddexp(0.0, inputs)
+        owners = np.repeat(np.arange(visible.shape[0]), np.diff(weights.indptr))
+        after = inputs[at] + weights.data[:, None] * turned[owners]
+        np.logaddexp(0.0, after, out=after)
+        after -= before[at]
+        loss = self.visible_bias[:, None] * turned
+        has_any = np.diff(weights.indptr) > 0
+        if has_any.any():
+            loss[has_any] += np.add.reduceat(after, weights.indptr[:-1][has_any], axis=0)
+        # log sigmoid(-loss): how much likelier the sample is than with that neuron turned.
+        likelihood: NDArray[np.float64] = -np.logaddexp(0.0, loss).sum(axis=0)
+        return likelihood
+
+    def _inputs_of_hidden(self, rows: Array) -> Array:
+        layer = self.layer
+        return kernels.forward(
+            layer.topology, layer.weights, layer.bias, rows, n_threads=self.n_threads
+        )
+
+
+def drawn(probabilities: Array, rng: np.random.Generator) -> Array:
+    """Return ones with the given probabilities, zeros otherwise.
+
+    Examples
+    --------
+    >>> drawn(np.array([0.0, 1.0]), np.random.default_rng(0))
+    array([0., 1.])
+    """
+    kind = np.float64 if probabilities.dtype == np.float64 else np.float32
+    chances = rng.random(probabilities.shape, dtype=kind)
+    return (chances < probabilities).astype(probabilities.dtype)

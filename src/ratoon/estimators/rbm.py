@@ -1,0 +1,388 @@
+"""SparseBernoulliRBM: features learnt without labels by a sparse Boltzmann machine (SET-RBM)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ratoon.boltzmann import BoltzmannMachine, drawn
+from ratoon.errors import InvalidParameterError
+from ratoon.estimators.inputs import checked_samples
+from ratoon.estimators.parameters import CHECKS, Check, between, boolean, count, positive
+from ratoon.estimators.threads import threads_for
+from ratoon.evolution import Strategy, make_strategy
+from ratoon.history import History
+from ratoon.initialise import compare_start, start_table
+from ratoon.layers import make_layer
+from ratoon.network import SparseMLP
+from ratoon.optimizers import SGD
+from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.training import TrainingPlan
+from ratoon.training.contrastive import ContrastiveTraining, Rows
+
+Array = NDArray[Any]
+
+_CHECKS: dict[str, Check] = {
+    "n_components": count,
+    "epsilon": CHECKS["epsilon"],
+    "density": CHECKS["density"],
+    "evolution": CHECKS["evolution"],
+    "learning_rate": positive,
+    "momentum": between(0, 1, open_high=True),
+    "weight_decay": CHECKS["weight_decay"],
+    "batch_size": count,
+    "n_iter": count,
+    "n_gibbs": count,
+    "init": CHECKS["init"],
+    "dtype": CHECKS["dtype"],
+    "shuffle": boolean,
+    "verbose": CHECKS["verbose"],
+}
+_OPEN = ("epsilon", "density")
+_RARE = 0.01
+_BLOCK = 512
+
+
+class OutOfRangeWarning(UserWarning):
+    """Samples of a Bernoulli machine are not all between 0 and 1."""
+
+
+class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Bernoulli restricted Boltzmann machine with sparse, evolving connections: SET-RBM.
+
+    Visible and hidden neurons are binary, or probabilities between 0 and 1.  Only some of them
+    are connected; contrastive divergence trains those connections, and a strategy such as SET
+    replaces the weakest of them while it does.  Time and memory follow the number of connections,
+    so that both sides may have hundreds of thousands of neurons.
+
+    Names are those of scikit-learn's ``BernoulliRBM`` where the meaning is the same.
+
+    Parameters
+    ----------
+    n_components : int, default=256
+        Hidden neurons.
+    epsilon : float, optional
+        About ``epsilon * (n_features + n_components)`` connections; 11 if neither this nor
+        ``density`` is given.
+    density : float, optional
+        Connections divided by ``n_features * n_components``, instead of ``epsilon``.
+    evolution : str or strategy, default="set"
+        How connections change; see `ratoon.evolution`.  "static" leaves them as they begin.
+    learning_rate : float, default=0.01
+        Of SGD.
+    momentum : float, default=0.9
+        Of SGD; 0 keeps none and saves its memory.
+    weight_decay : float, default=0.0002
+        How strongly weights are drawn to 0; biases are not.
+    batch_size : int, default=10
+        Samples per step.
+    n_iter : int, default=10
+        Epochs.
+    n_gibbs : int, default=1
+        Rounds between data and reconstruction: the k of CD-k.
+    init : {"set", "he", "zero"}, default="set"
+        First weights: standard deviation 0.1, by the number of connections, or 0.
+    dtype : {"float32", "float64"}, default="float32"
+        Number type of weights, computation and transformed samples.
+    shuffle : bool, default=True
+        Whether every epoch has the samples in another order.
+    n_jobs : int, optional
+        Threads; results do not depend on it.
+    verbose : bool, default=False
+        Whether to print a line per epoch.
+    random_state : int, generator or None, default=None
+        Same integer, same machine.
+
+    Attributes
+    ----------
+    components_ : SciPy CSR matrix of shape (n_components, n_features)
+        The weights of the connections; never a dense array.
+    intercept_hidden_, intercept_visible_ : ndarray
+        Biases.
+    network_ : SparseMLP
+        From visible to hidden neurons; for displays and analyses of topologies.
+    history_ : History
+        One record per epoch; the loss is the mean squared error of reconstructions.
+    n_iter_ : int
+        Epochs done.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Going down, a step takes probabilities for visible neurons and draws hidden ones.  Visible
+    biases begin at the log odds of the features' means.  Fitted machines are kept by pickle; the
+    file format of ratoon holds multilayer perceptrons.
+
+    References
+    ----------
+    Mocanu et al., "Scalable training of artificial neural networks with adaptive sparse
+    connectivity inspired by network science", Nature Communications 9:2383, 2018.
+
+    Hinton, "Training products of experts by minimizing contrastive divergence", Neural
+    Computation 14, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> halves = np.random.default_rng(0).random((200, 1)) < 0.5
+    >>> X = np.hstack([np.repeat(halves, 6, axis=1), np.repeat(~halves, 6, axis=1)]) * 1.0
+    >>> rbm = SparseBernoulliRBM(30, density=0.3, n_iter=40, random_state=0).fit(X)
+    >>> rbm.transform(X).shape, rbm.components_.nnz
+    ((200, 30), 108)
+    >>> bool(np.abs(rbm.reconstruct(X) - X).mean() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        epsilon: float | None = None,
+        density: float | None = None,
+        evolution: str | Strategy = "set",
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0002,
+        batch_size: int = 10,
+        n_iter: int = 10,
+        n_gibbs: int = 1,
+        init: str = "set",
+        dtype: str = "float32",
+        shuffle: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.density = density
+        self.evolution = evolution
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.n_gibbs = n_gibbs
+        self.init = init
+        self.dtype = dtype
+        self.shuffle = shuffle
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # -------------------------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Start a machine and train it for ``n_iter`` epochs.
+
+        Parameters
+        ----------
+        X : array, SciPy matrix or table of shape (n_samples, n_features)
+            Samples in rows, with values from 0 to 1.  Sparse ones are made dense one minibatch at
+            a time.
+        y : ignored
+            Here so that pipelines can pass it.
+
+        Returns
+        -------
+        self
+        """
+        del y
+        x = self._checked(X, reset=True)
+        self._start(x)
+        for _ in range(self.n_iter):
+            self._run_epoch(x)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Train for exactly one epoch more, on these samples; the first call starts a machine.
+
+        ``n_iter`` calls with the same samples come to the same as `fit`.
+        """
+        del y
+        is_first = not hasattr(self, "_training")
+        x = self._checked(X, reset=is_first)
+        if is_first:
+            self._start(x)
+        self._run_epoch(x)
+        return self
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        owner = type(self).__name__
+        for name, check in _CHECKS.items():
+            value = getattr(self, name)
+            if not (name in _OPEN and value is None):
+                check(owner, name, value)
+        if self.epsilon is not None and self.density is not None:
+            raise InvalidParameterError(f"{owner}: give either `epsilon` or `density`, not both.")
+        x = checked_samples(self, X, reset=reset)
+        values = x.data if scipy.sparse.issparse(x) else x
+        if values.size and (values.min() < 0.0 or values.max() > 1.0):
+            warnings.warn(
+                f"{owner}: values from {values.min():.3g} to {values.max():.3g} are taken as they"
+                f" are, but mean something only from 0 to 1.\n"
+                f"  Scale them first, for example with sklearn.preprocessing.MinMaxScaler.",
+                OutOfRangeWarning,
+                stacklevel=3,
+            )
+        return x
+
+    def _start(self, x: Any) -> None:
+        seed = draw_root(self.random_state)
+        none_given = self.epsilon is None and self.density is None
+        epsilon = 11.0 if none_given else self.epsilon
+        layer = make_layer(
+            (x.shape[1], self.n_components),
+            seed=derive_seed(seed, "layer", 0),
+            init=self.init,
+            dtype=self.dtype,
+            epsilon=epsilon,
+            density=self.density,
+        )
+        n_threads = threads_for(self.n_jobs, layer.n_connections * self.batch_size)
+        machine = BoltzmannMachine.of(layer, n_threads=n_threads)
+        mean = np.clip(np.asarray(x.mean(axis=0)).ravel(), _RARE, 1.0 - _RARE)
+        machine.visible_bias[:] = np.log(mean / (1.0 - mean))
+        plan = TrainingPlan(
+            optimizer=SGD(self.momentum, weight_decay=self.weight_decay),
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            n_epochs=self.n_iter,
+            evolution=make_strategy(self.evolution),
+            shuffle=self.shuffle,
+            seed=seed,
+            n_threads=n_threads,
+        )
+        self._training = ContrastiveTraining(machine, plan, n_gibbs=self.n_gibbs)
+        if self.verbose:
+            started = compare_start([layer.topology], epsilon=epsilon, density=self.density)
+            print(start_table(started))
+
+    def _run_epoch(self, x: Any) -> None:
+        record = self._training.run_epoch(_rows_of(x, self.dtype), x.shape[0])
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] epoch {record.epoch + 1}: reconstruction error"
+                f" {record.loss:.4g}, {record.rewired} connections rewired,"
+                f" {record.train_seconds + record.rewire_seconds:.2f} s"
+            )
+
+    # ----------------------------------------------------------------------------------- using
+
+    def transform(self, X: Any) -> Array:
+        """Return the probability of every hidden neuron, (n_samples, n_components)."""
+        check_is_fitted(self, "_training")
+        x = checked_samples(self, X, reset=False)
+        return self.network_.outputs(x, n_threads=self._machine.n_threads)
+
+    def reconstruct(self, X: Any) -> Array:
+        """Return the probability of every visible neuron, given those of the hidden ones."""
+        return self._by_blocks(X, lambda rows: self._machine.visible(self._machine.hidden(rows)).T)
+
+    def gibbs(self, X: Any, *, n_steps: int = 1, random_state: Any = None) -> Array:
+        """Return what ``n_steps`` rounds of Gibbs sampling make of the samples: zeros and ones.
+
+        Parameters
+        ----------
+        X : array, SciPy matrix or table of shape (n_samples, n_features)
+            Where to begin.
+        n_steps : int, default=1
+            Rounds: hidden neurons are drawn given the visible ones, then visible ones anew.
+        random_state : int, generator or None, default=None
+            Same integer, same draws.
+        """
+        count(type(self).__name__, "n_steps", n_steps)
+        seed, machine, blocks = draw_root(random_state), self._machine, iter(range(2**62))
+
+        def rounds(rows: Array) -> Array:
+            rng = derive_generator(seed, "gibbs", next(blocks))
+            for _ in range(n_steps):
+                rows = drawn(machine.visible(drawn(machine.hidden(rows), rng)), rng)
+            return rows.T
+
+        return self._by_blocks(X, rounds)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the log pseudo-likelihood of every sample; higher is better.
+
+        It is exact, where scikit-learn's turns one feature over that is drawn at random.
+        """
+        return self._by_blocks(X, self._machine.pseudo_likelihood)
+
+    def _by_blocks(self, X: Any, compute: Callable[[Array], Array]) -> Array:
+        x = checked_samples(self, X, reset=False)
+        rows_of = _rows_of(x, self.dtype)
+        numbers = np.arange(x.shape[0])
+        parts = [
+            compute(np.ascontiguousarray(rows_of(numbers[first : first + _BLOCK])))
+            for first in range(0, x.shape[0], _BLOCK)
+        ]
+        return np.concatenate(parts)
+
+    # ----------------------------------------------------------------------------------- views
+
+    @property
+    def _machine(self) -> BoltzmannMachine:
+        check_is_fitted(self, "_training")
+        return self._training.machine
+
+    @property
+    def components_(self) -> Any:
+        """Weights as a SciPy CSR matrix, (n_components, n_features)."""
+        return self._machine.layer.to_csr().T.tocsr()
+
+    @property
+    def intercept_hidden_(self) -> Array:
+        """Biases of the hidden neurons."""
+        return self._machine.layer.bias
+
+    @property
+    def intercept_visible_(self) -> Array:
+        """Biases of the visible neurons."""
+        return self._machine.visible_bias
+
+    @property
+    def network_(self) -> SparseMLP:
+        """The layer from visible to hidden neurons."""
+        return SparseMLP([self._machine.layer])
+
+    @property
+    def history_(self) -> History:
+        """One record per epoch."""
+        check_is_fitted(self, "_training")
+        return self._training.history
+
+    @property
+    def n_iter_(self) -> int:
+        """Epochs done."""
+        check_is_fitted(self, "_training")
+        return self._training.epochs_done
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._machine.layer.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _rows_of(x: Any, dtype: str) -> Rows:
+    """Return a function from numbers of samples to rows of features by columns of samples."""
+
+    def rows_of(numbers: NDArray[np.int64]) -> Array:
+        some = x[numbers]
+        dense = some.toarray() if scipy.sparse.issparse(some) else np.asarray(some)
+        return dense.T.astype(dtype)
+
+    return rows_of
