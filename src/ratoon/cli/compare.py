@@ -16,6 +16,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    ReadingOption,
     labels_of,
     read_samples,
 )
@@ -26,6 +27,7 @@ def compare(
     data: DataFile,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn anew.")] = 2,
     nested: Annotated[
@@ -63,7 +65,9 @@ def compare(
     from ratoon.experiments.nested import nested as choosing
 
     quiet = quiet or as_json
-    samples = labels_of(read_samples(data, label, missing, quiet=quiet, task="classify"), data)
+    samples = labels_of(
+        read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading), data
+    )
     if samples.class_names is None or samples.n_classes < 2:
         raise InvalidInputError(f"{data}: comparing needs two classes or more.")
     x = np.asarray(samples.X.toarray() if samples.is_sparse else samples.X)

@@ -28,6 +28,7 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     if not isinstance(table, dict):
         raise typer.BadParameter(f"{value}: [{command.name}] must be a table.")
     names = _names(command)
+    several = {one.name for one in command.params if getattr(one, "multiple", False)}
     defaults = {}
     for key, entry in table.items():
         name = names.get(key.replace("-", "_"))
@@ -37,7 +38,9 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
             raise typer.BadParameter(
                 f"{value}: `{key}` is not an option of `{command.name}`; {hint}"
             )
-        defaults[name] = ",".join(str(item) for item in entry) if isinstance(entry, list) else entry
+        if isinstance(entry, list) and name not in several:
+            entry = ",".join(str(item) for item in entry)
+        defaults[name] = entry
     context.default_map = {**(context.default_map or {}), **defaults}
     return value
 

@@ -11,7 +11,8 @@ import typer
 
 from ratoon.cli.guard import guarded
 from ratoon.cli.output import console, print_json, print_table, say
-from ratoon.cli.samples import DataFile, JsonOption, LabelOption, shares_from
+from ratoon.cli.reading import explaining_read, reading_options
+from ratoon.cli.samples import DataFile, JsonOption, LabelOption, ReadingOption, shares_from
 from ratoon.errors import InvalidParameterError
 
 app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_args_is_help=True)
@@ -19,16 +20,24 @@ app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_a
 
 @app.command()
 @guarded
-def show(data: DataFile, label: LabelOption = None, as_json: JsonOption = False) -> None:
+def show(
+    data: DataFile,
+    label: LabelOption = None,
+    reading: ReadingOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Look into a file: shape, classes, missing values, what looks wrong.
 
     For example:
 
       ratoon data show genes.csv --label outcome
+
+      ratoon data show genes.csv --read sample_sheet=samples.csv --label outcome
     """
     from ratoon.datasets import examine
 
-    examination = examine(data, label=label)
+    with explaining_read():
+        examination = examine(data, label=label, **reading_options(reading))
     if as_json:
         print_json(examination.to_dict())
     else:

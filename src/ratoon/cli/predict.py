@@ -19,6 +19,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    ReadingOption,
     labels_of,
     read_samples,
     without_names,
@@ -41,6 +42,7 @@ def predict(
     ] = False,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     min_coverage: CoverageOption = MIN_COVERAGE,
     id_map: IdMapOption = None,
     as_json: JsonOption = False,
@@ -60,7 +62,7 @@ def predict(
 
       ratoon predict lung.ratoon other.csv --id-map probes.csv --min-coverage 0.8
     """
-    estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
+    estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
     if probabilities and not hasattr(estimator, "classes_"):
         raise InvalidParameterError("--probabilities is for classifiers; this model is none.")
     x = features_for(
@@ -97,6 +99,7 @@ def evaluate(
     data: DataFile,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     min_coverage: CoverageOption = MIN_COVERAGE,
     id_map: IdMapOption = None,
     picture: Annotated[
@@ -111,7 +114,7 @@ def evaluate(
 
       ratoon evaluate lung.ratoon test.csv --label outcome --picture confusion.png
     """
-    estimator, samples = _opened(model, data, label, missing, quiet=quiet or as_json)
+    estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
     truth = labels_of(samples, data).labels
     x = features_for(
         estimator,
@@ -160,13 +163,19 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _opened(
-    model: Path, data: Path, label: str | None, missing: str, *, quiet: bool
+    model: Path,
+    data: Path,
+    label: str | None,
+    missing: str,
+    reading: list[str] | None,
+    *,
+    quiet: bool,
 ) -> tuple[Any, Dataset]:
     import ratoon
 
     estimator = ratoon.load(model)
     task = "classify" if hasattr(estimator, "classes_") else "regress"
-    return estimator, read_samples(data, label, missing, quiet=quiet, task=task)
+    return estimator, read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
 
 
 def _target_names(predicted: Any) -> list[str]:

@@ -18,6 +18,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    ReadingOption,
     labels_of,
     read_samples,
 )
@@ -33,6 +34,7 @@ def report(
     ),
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     min_coverage: CoverageOption = MIN_COVERAGE,
     id_map: IdMapOption = None,
     held_out: Annotated[
@@ -65,7 +67,7 @@ def report(
 
     estimator = ratoon.load(model)
     task = "classify" if hasattr(estimator, "classes_") else "regress"
-    samples = read_samples(data, label, missing, quiet=quiet, task=task)
+    samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
     x = features_for(
         estimator, samples, data, min_coverage=min_coverage, id_map=id_map, quiet=quiet
     )

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.output import say
+from ratoon.cli.reading import explaining_read, reading_options
 from ratoon.datasets import Dataset, read
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
@@ -30,6 +31,15 @@ MissingOption = Annotated[
         "--missing", help="Missing values: error, mean, median, zero, drop or drop_samples."
     ),
 ]
+ReadingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="KEY=VALUE",
+        help="How to read the file, as in sample_sheet=sheet.csv or duplicates=keep; may be"
+        " repeated.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
 JobsOption = Annotated[
     int | None,
@@ -41,7 +51,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.
 
 
 def read_samples(
-    path: Path, label: str | None, missing: str, *, quiet: bool, task: str = "auto"
+    path: Path,
+    label: str | None,
+    missing: str,
+    *,
+    quiet: bool,
+    task: str = "auto",
+    reading: list[str] | None = None,
 ) -> Dataset:
     """Read a data file and tell what was decided on the way."""
     if missing not in MISSING:
@@ -50,7 +66,14 @@ def read_samples(
         )
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
-    data = read(path, label=label, missing=missing, task=TASKS[task])  # type: ignore[arg-type]
+    with explaining_read():
+        data = read(
+            path,
+            label=label,
+            missing=missing,  # type: ignore[arg-type]
+            task=TASKS[task],  # type: ignore[arg-type]
+            **reading_options(reading),
+        )
     if not quiet:
         for note in data.notes:
             say(f"{path.name}: {note}")

@@ -18,6 +18,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    ReadingOption,
     labels_of,
     read_samples,
 )
@@ -35,6 +36,7 @@ def select(
     ] = None,
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     task: Annotated[
         str, typer.Option(help="classify, regress, or auto: by what the labels are.")
     ] = "auto",
@@ -66,7 +68,7 @@ def select(
     from ratoon import SparseAutoencoderSelector, SparseFeatureSelector
 
     quiet = quiet or as_json
-    samples = read_samples(data, label, missing, quiet=quiet, task=task)
+    samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
     selector: Any
     if unsupervised:
         selector = SparseAutoencoderSelector(k, n_repeats=repeats, random_state=seed)

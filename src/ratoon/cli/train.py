@@ -18,6 +18,7 @@ from ratoon.cli.samples import (
     LabelOption,
     MissingOption,
     QuietOption,
+    ReadingOption,
     labels_of,
     read_samples,
     widths_from,
@@ -41,6 +42,7 @@ def train(
         str, typer.Option(help="classify, regress, or auto: by what the labels are.")
     ] = "auto",
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     test: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Hold this fraction back and score on it.")
     ] = 0.0,
@@ -205,7 +207,9 @@ def train(
         "n_jobs": threads,
     }
     checkpoints = _checkpoints(checkpoint, every, resume=resume) if speaks else []
-    samples = labels_of(read_samples(data, label, missing, quiet=quiet, task=task), data)
+    samples = labels_of(
+        read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
+    )
     estimator = make_estimator(samples, given)
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)

@@ -44,7 +44,10 @@ def read_table(path: Path, options: ReadOptions) -> Table:
     heading = _heading(cells)
     first = 0 if heading is None else 1
     if len(cells) == first:
-        raise FormatError(f"{path}: a heading and no rows of data.")
+        raise FormatError(
+            f"{path}: a heading and no rows of data, so there are no samples.\n"
+            "  Save or download the file again; this one may have been cut off."
+        )
     n_cells = len(cells[first])
     if heading is not None and len(heading) == n_cells - 1:
         heading = ["", *heading]  # R writes no heading over the row names

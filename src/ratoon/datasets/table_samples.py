@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ratoon.datasets.cells import is_missing, is_number
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.orientation import is_label_name, orientation_of
 from ratoon.datasets.table import Table
@@ -32,6 +33,11 @@ def samples_from_table(table: Table, options: ReadOptions) -> Parsed:
 def _from_rows(table: Table, options: ReadOptions) -> Parsed:
     if table.text_rows:
         line, cells = next(iter(table.text_rows.values()))
+        if not table.rows:
+            raise FormatError(
+                f"{table.source}: no row has a number; in line {line} there is {cells[0][:40]!r}.\n"
+                "  Features must be numbers: look for units, decimal commas or another delimiter."
+            )
         raise FormatError(
             f"{table.source}, line {line}: no number in this row ({', '.join(cells[:3])}, ...).\n"
             "  Remove it; if it is a row of labels, pass orientation='samples_in_columns'."
@@ -102,12 +108,22 @@ def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) 
     if not refused:
         return
     column = refused[0]
+    cells = table.text_of(column)
+    strange = [k for k, cell in enumerate(cells) if not (is_number(cell) or is_missing(cell))]
+    where = f"column {table.columns[column]!r} (number {column + 1})"
+    if strange and 2 * len(strange) <= len(cells):
+        raise FormatError(
+            f"{table.source}, line {table.rows[strange[0]]}, {where}: {cells[strange[0]][:40]!r} is"
+            f" not a number, and {len(cells) - len(strange)} of the {len(cells)} cells of this"
+            f" column are.\n  Mend the cell, empty it if the value is missing, or leave the column"
+            f" out with ignore=({table.columns[column]!r},)."
+        )
     names = ", ".join(repr(table.columns[j]) for j in refused[:8])
-    example = next((text for text in table.text_of(column) if text), "")
+    example = next((text for text in cells if text), "")
     raise FormatError(
-        f"{table.source}: column {table.columns[column]!r} (number {column + 1}) holds text"
-        f" ({example[:40]!r}), not numbers.\n  If one of {names} is the label, pass label=; if it"
-        " names the samples, pass index=; what is neither can be left out with ignore=(...)."
+        f"{table.source}: {where} holds text ({example[:40]!r}), not numbers.\n"
+        f"  If one of {names} is the label, pass label=; if it names the samples, pass index=; what"
+        " is neither can be left out with ignore=(...)."
     )
 
 
