@@ -12,10 +12,10 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan clean
+.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan fuzz soak clean
 
 help:
-	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | clean"
+	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -130,6 +130,22 @@ endef
 	touch $@
 
 FORCE:
+
+# Each target for so many seconds, under the address and the undefined-behaviour sanitizer; then our
+# own parsers, which are written in Python.
+SECONDS ?= 60
+fuzz: $(VENV)/test.stamp build
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S native/fuzz -B build/fuzz -G Ninja
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz
+	for target in validator network evolve; do \
+	    build/fuzz/fuzz_$$target --seconds $(SECONDS) || exit 1; \
+	done
+	$(BIN)/python tests/reliability/fuzz_parsers.py --seconds $(SECONDS)
+
+# What takes hours, within so many minutes altogether.
+MINUTES ?= 30
+soak: $(VENV)/test.stamp build
+	$(BIN)/python -m pytest tests/soak -m soak --minutes $(MINUTES)
 
 clean:
 	rm -rf build dist .venv-* htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache \

@@ -28,6 +28,7 @@ from tests.evolution.cases import (
     random_layer,
     sparse_layer,
 )
+from tests.storage.cases import IS_SANITIZED
 
 # Settings under which a strategy has something to do at once.
 EAGER = {
@@ -250,7 +251,10 @@ def wide_outcome():
     return json.loads(run.stdout)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits address space the way Linux does")
+@pytest.mark.skipif(
+    sys.platform != "linux" or IS_SANITIZED,
+    reason="limits address space the way Linux does, and a sanitizer needs terabytes of it",
+)
 def test_layers_of_200_000_by_200_000_rewire_within_256_megabytes(name, wide_outcome):
     counts = wide_outcome[name]
     assert counts != "out of memory"

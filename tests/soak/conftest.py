@@ -1,14 +1,26 @@
-"""Tests that run as long as they are allowed to: pytest tests/soak -m soak --minutes 30."""
+"""Tests that run as long as they are allowed to: make soak MINUTES=60."""
 
 import pytest
 
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--minutes", type=float, default=1.0, help="how long each soak test may take at most"
+        "--minutes", type=float, default=10.0, help="how long all soak tests together may take"
     )
 
 
 @pytest.fixture
 def minutes(request):
-    return request.config.getoption("--minutes", default=1.0)
+    """What one test may take: an equal share."""
+    return request.config.getoption("--minutes", default=10.0) / len(request.session.items)
+
+
+@pytest.fixture
+def say(request):
+    """Print a figure beside the name of its test, past pytest's capture."""
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def tell(found):
+        terminal.write_line(f"\n{request.node.name}: {found}")
+
+    return tell

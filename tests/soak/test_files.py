@@ -15,36 +15,32 @@ pytestmark = pytest.mark.soak
 ENOUGH = 10**9
 
 
-def say(name, found):
-    print(f"\n{name}: {found}")
-
-
 @pytest.mark.parametrize("threads", [1, 2])
-def test_random_kills_lose_nothing(tmp_path, minutes, threads):
+def test_random_kills_lose_nothing(tmp_path, minutes, say, threads):
     options = ["--kills", ENOUGH, "--minutes", minutes, "--threads", threads]
     found = run_script("kill_loop.py", tmp_path, *options, "--seed", threads, timeout=None)
-    say(f"kills at {threads} threads", found)
+    say(found)
     assert found["lost"] == found["different"] == 0
 
 
-def test_faults_at_every_system_call_lose_nothing(tmp_path, minutes):
+def test_faults_at_every_system_call_lose_nothing(tmp_path, minutes, say):
     if reason := can_trace():
         pytest.skip(reason)
     found = run_script("syscall_faults.py", tmp_path, "--minutes", minutes, timeout=None)
-    say("system calls", found)
+    say(found)
     assert found["troubles"] == []
 
 
-def test_sealed_mutants_are_refused_or_harmless(minutes):
+def test_sealed_mutants_are_refused_or_harmless(minutes, say):
     seed = random.SystemRandom().randrange(2**31)
     options = ["--mutants", ENOUGH, "--minutes", minutes, "--seed", seed]
     found = run_script("mutant_loop.py", *options, timeout=None)
-    say("mutants", found)
+    say(found)
     assert found["troubles"] == []
     assert found["slow"] == 0
 
 
-def test_every_flipped_bit_of_a_larger_file_is_refused(minutes):
+def test_every_flipped_bit_of_a_larger_file_is_refused(minutes, say):
     raw = bytearray(to_bytes(a_document(n_states=2)))
     assert 3000 < len(raw) <= 8192
     flips = [(place, bit) for place in range(len(raw)) for bit in range(8)]
@@ -57,4 +53,4 @@ def test_every_flipped_bit_of_a_larger_file_is_refused(minutes):
         tried += 1
         if time.monotonic() > stop:
             break
-    say("flips", f"{tried} of {len(flips)}")
+    say(f"{tried} of {len(flips)}")
