@@ -17,12 +17,21 @@ def draw(found: Any, stem: Path) -> list[Path]:
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         plot(axes)
-        title = found.title if not name else f"{found.title}\n{name}"
+        title = f"{found.title}\n{_told(found, name)}".rstrip()
         axes.set_title(title, loc="left", fontsize=10, pad=22)
         path = stem.with_name(f"{stem.name}-{name}.png" if name else f"{stem.name}.png")
         figure.savefig(path, dpi=120)
         written.append(path)
     return written
+
+
+def _told(found: Any, name: str) -> str:
+    """Say what a picture was computed on: a stand-in must not be taken for the real set."""
+    if name in found.kinds:
+        kind = found.kinds[name]
+        return name if kind == name else f"{name}: {kind}"
+    kinds = set(found.kinds.values()) - set(found.kinds)
+    return ", ".join(part for part in (name, *sorted(kinds)) if part)
 
 
 def _pictures(found: Any) -> list[tuple[str, tuple[float, float], Any]]:

@@ -20,7 +20,7 @@ OPTIMISTIC = (
 
 @dataclass
 class Reproduction:
-    """A table of the paper, computed again."""
+    """A table of the paper, computed again; `kinds` says what the data of each set are."""
 
     title: str
     columns: list[str]
@@ -32,6 +32,7 @@ class Reproduction:
     )
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def to_markdown(self) -> str:
         """Return the table with its notes, as Markdown."""
@@ -42,11 +43,9 @@ class Reproduction:
         return "\n".join(lines).rstrip() + "\n"
 
 
-def what_it_is(
-    found: Reproduction, effort: Effort, kinds: set[str], *, paper_epochs: int = 500
-) -> Reproduction:
+def what_it_is(found: Reproduction, effort: Effort, *, paper_epochs: int = 500) -> Reproduction:
     """Add what the figures were computed on."""
-    if STAND_IN in kinds:
+    if STAND_IN in found.kinds.values():
         found.notes.insert(
             0,
             f'"{STAND_IN}" is data made by `ratoon data make` in the shape of the real set:'

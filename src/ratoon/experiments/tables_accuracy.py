@@ -16,10 +16,9 @@ def accuracy(effort: Effort) -> Reproduction:
     """Compare SET with FixProb on every set, by the paper's protocol and by honest ones."""
     columns = ["data set", "data", "method", "paper", "best test epoch", "last epoch"]
     found = Reproduction("Test accuracy in %, SET-MLP and FixProb", [*columns, "validation-chosen"])
-    kinds = set()
     for known in paper_sets(effort):
         data, kind = effort.data(known)
-        kinds.add(kind)
+        found.kinds[known.name] = kind
         for method, paper in (("SET", known.accuracy_set), ("FixProb", known.accuracy_fixprob)):
             settings = effort.settings(known)
             trials = run_trials(data, settings, effort, method=method)
@@ -38,7 +37,7 @@ def accuracy(effort: Effort) -> Reproduction:
             )
             found.curves.setdefault(known.name, {})[method] = [t.test_accuracy for t in trials]
     found.notes.append(OPTIMISTIC)
-    return what_it_is(found, effort, kinds)
+    return what_it_is(found, effort)
 
 
 def curves(effort: Effort) -> Reproduction:
@@ -47,15 +46,14 @@ def curves(effort: Effort) -> Reproduction:
         "Learning curves: test accuracy in % after every epoch",
         ["data set", "data", "method", "first", "middle", "last", "mean change between epochs"],
     )
-    kinds = set()
     for known in paper_sets(effort):
         data, kind = effort.data(known)
-        kinds.add(kind)
+        found.kinds[known.name] = kind
         for method in ("SET", "FixProb"):
             trials = run_trials(data, effort.settings(known), effort, method=method)
             _add_curve(found, known.name, kind, method, [t.test_accuracy for t in trials])
     found.notes.append("the paper shows this as a picture: SET above FixProb, and less steady.")
-    return what_it_is(found, effort, kinds)
+    return what_it_is(found, effort)
 
 
 def _add_curve(
@@ -74,10 +72,9 @@ def confusion(effort: Effort) -> Reproduction:
         "Confusion matrices of SET-MLP (last epoch)",
         ["data set", "data", "best run, paper", "best run", "mean of runs"],
     )
-    kinds = set()
     for known in paper_sets(effort):
         data, kind = effort.data(known)
-        kinds.add(kind)
+        found.kinds[known.name] = kind
         trials = run_trials(data, effort.settings(known), effort)
         best = max(trials, key=lambda trial: trial.last)
         assert data.class_names is not None
@@ -91,14 +88,15 @@ def confusion(effort: Effort) -> Reproduction:
             [known.name, kind, paper, percent([best.last]), percent([t.last for t in trials])]
         )
     found.notes.append("the best of several runs, chosen on the test rows, is optimistic.")
-    return what_it_is(found, effort, kinds)
+    return what_it_is(found, effort)
 
 
 def _variants(
     effort: Effort, known: PaperSet, variants: dict[str, dict[str, Any]], found: Reproduction
-) -> str:
+) -> None:
     """Run variants of a set's settings; the paper's remark is the entry "paper"."""
     data, kind = effort.data(known)
+    found.kinds[known.name] = kind
     for name, change in variants.items():
         paper, method = change.pop("paper", ""), change.pop("method", "SET")
         settings = replace(effort.settings(known), **change)
@@ -107,7 +105,6 @@ def _variants(
         found.curves.setdefault(known.name, {})[name] = runs
         best, last = ([t.best for t in trials], [t.last for t in trials])
         found.rows.append([known.name, kind, name, paper, percent(best), percent(last)])
-    return kind
 
 
 _VARIANT_COLUMNS = ["data set", "data", "network", "paper", "best test epoch", "last epoch"]
@@ -116,15 +113,14 @@ _VARIANT_COLUMNS = ["data set", "data", "network", "paper", "best test epoch", "
 def layers(effort: Effort) -> Reproduction:
     """Vary the number of hidden layers."""
     found = Reproduction("One, two and three hidden layers, accuracy in %", _VARIANT_COLUMNS)
-    kinds = set()
     for known in paper_sets(effort):
         width = effort.settings(known).hidden[0]
         variants = {
             f"{n} hidden": {"hidden": (width,) * n, "paper": PEAK_BY_LAYERS[known.name][n]}
             for n in (1, 2, 3)
         }
-        kinds.add(_variants(effort, known, variants, found))
-    return what_it_is(found, effort, kinds)
+        _variants(effort, known, variants, found)
+    return what_it_is(found, effort)
 
 
 def dropout(effort: Effort) -> Reproduction:
@@ -141,7 +137,8 @@ def dropout(effort: Effort) -> Reproduction:
             "paper": "picture only",
         },
     }
-    return what_it_is(found, effort, {_variants(effort, GLI, variants, found)})
+    _variants(effort, GLI, variants, found)
+    return what_it_is(found, effort)
 
 
 def no_hidden(effort: Effort) -> Reproduction:
@@ -151,4 +148,5 @@ def no_hidden(effort: Effort) -> Reproduction:
         "no hidden layer": {"hidden": (), "paper": "does not reach 100"},
         "one hidden layer": {"paper": "94.48"},
     }
-    return what_it_is(found, effort, {_variants(effort, GLI, variants, found)})
+    _variants(effort, GLI, variants, found)
+    return what_it_is(found, effort)

@@ -65,12 +65,11 @@ def time_per_epoch(effort: Effort) -> Reproduction:
         "Seconds per epoch, one thread unless asked otherwise",
         ["data set", "data", "train, paper", "train, ours", "test, paper", "test, ours"],
     )
-    kinds = set()
     # Alone on the machine: a second training beside it would be in the figures.
     effort = replace(effort, trials=1, epochs=min(effort.epochs or 5, 5), n_jobs=1)
     for known in paper_sets(effort):
         data, kind = effort.data(known)
-        kinds.add(kind)
+        found.kinds[known.name] = kind
         effort.tell(f"{known.name}: {effort.epochs} epochs")
         trial = one_trial(
             dense(data), data.y, effort.settings(known), "SET", 0.0, effort.n_threads, effort.seed
@@ -94,7 +93,7 @@ def time_per_epoch(effort: Effort) -> Reproduction:
             "ours": trial.seconds_per_epoch(),
         }
     found.notes.append("the paper's machine: Intel Core i7-4700MQ, one thread; times of another.")
-    return what_it_is(found, effort, kinds)
+    return what_it_is(found, effort)
 
 
 def extreme(effort: Effort) -> Reproduction:
@@ -106,6 +105,7 @@ def extreme(effort: Effort) -> Reproduction:
     )
     effort = replace(effort, n_jobs=1)  # seconds are told, and a training beside would be in them
     data, kind = effort.data(LEUKEMIA)
+    found.kinds[LEUKEMIA.name] = kind
     epochs = min(effort.epochs or EXTREME_SETTINGS.n_epochs, EXTREME_SETTINGS.n_epochs)
     for name, (hidden, connections, accuracy, seconds) in EXTREME.items():
         widths = tuple(max(10, round(effort.scale * width)) for width in hidden)
@@ -127,10 +127,10 @@ def extreme(effort: Effort) -> Reproduction:
                 percent([trial.last for trial in trials]),
             ]
         )
-        found.curves.setdefault("accuracy", {})[name] = [t.test_accuracy for t in trials]
+        found.curves.setdefault(LEUKEMIA.name, {})[name] = [t.test_accuracy for t in trials]
         found.seconds[name] = {"paper": seconds, "ours": spent}
     found.notes.append("seconds: training and testing in all, mean of the trials.")
-    return what_it_is(found, replace(effort, epochs=epochs), {kind}, paper_epochs=5)
+    return what_it_is(found, replace(effort, epochs=epochs), paper_epochs=5)
 
 
 def rewiring(effort: Effort) -> Reproduction:
