@@ -2,7 +2,8 @@
 
 Run under ``mpiexec``.  Every rank holds the network and takes its share of each minibatch;
 ``sending`` is an all-reduce of one array of the size of all weights, ``chosen`` what training does
-without being told (see `ratoon.distributed.DataParallel`).
+without being told (see `ratoon.distributed.DataParallel`).  Peak memory beside the samples is
+told for the first line only: name one model to know its own.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def measure(communicator: Any, name: str, batch: int) -> dict[str, Any]:
         "megabytes": 4e-6 * n_values,
         "computing ms": 1e3 * cost.computing,
         "sending ms": 1e3 * cost.sending,
-        "peak bytes per connection": 1e6 * (peak_mb() - before) / network.n_connections,
+        "bytes per connection": 1e6 * (peak_mb() - before) / network.n_connections,
         "chosen": "gradients" if every is None else f"averages every {every}",
     }
 
@@ -75,6 +76,8 @@ def main() -> None:
             for name in given.models.split(",")
             for batch in given.batches.split(",")
         ]
+    for row in rows[1:]:
+        row["bytes per connection"] = None  # of a process that has freed memory before
     if communicator.rank == 0:
         print(f"{communicator.size} ranks\n\n{markdown(rows)}")
         write_json(

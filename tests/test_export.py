@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,20 @@ def test_the_file_grows_with_connections_not_with_positions(tmp_path):
     assert size < dense / 500
     kinds = {node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node}
     assert {"Gather", "MatMul"} <= kinds
+
+
+def test_memory_of_an_export_grows_with_connections_not_with_positions(tmp_path):
+    network = SparseMLP.start((20_000, 10_000, 3), epsilon=2, seed=0)
+    to_onnx(SparseMLP.start((4, 3), density=0.5, seed=0), tmp_path / "small.onnx")  # imports
+
+    tracemalloc.start()
+    to_onnx(network, tmp_path / "model.onnx")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Tables of indices and weights, copied once into the model; a dense layer takes 800 MB.
+    assert peak < 100 * network.n_connections + 100 * sum(network.widths)
+    assert peak < 10e6
 
 
 def test_full_layers_become_one_product():
