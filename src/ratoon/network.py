@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import InvalidInputError
 from ratoon.kernels import NativeNetwork, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
@@ -148,7 +149,8 @@ class SparseMLP:
     def outputs(self, x: Any, *, n_threads: int = 1, layer: int | None = None) -> Array:
         """Return raw outputs for samples x features, or the activations of a hidden layer."""
         native = self.native("squared_error", n_threads)
-        return native.predict(as_samples(x, self.dtype), scaling=self.scaling, layer=layer)
+        samples = x if isinstance(x, DiskRows) else as_samples(x, self.dtype)
+        return native.predict(samples, scaling=self.scaling, layer=layer)
 
     def summary(self) -> list[LayerSummary]:
         """Return size and density of every layer."""

@@ -14,13 +14,17 @@ import typer
 from ratoon.cli.output import say
 from ratoon.cli.reading import explaining_read, reading_options
 from ratoon.datasets import Dataset, read
+from ratoon.datasets.stored import can_stay_on_disk, open_stored
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
 TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
 
 DataFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x")
+    Path,
+    typer.Argument(
+        help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x; .npy, .h5 stay on disk"
+    ),
 ]
 LabelOption = Annotated[
     str | None, typer.Option("--label", help="Name of the column or variable with the labels.")
@@ -66,6 +70,8 @@ def read_samples(
         )
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
+    if can_stay_on_disk(path):
+        return _left_on_disk(path, label, missing, quiet=quiet, task=task, reading=reading)
     with explaining_read():
         data = read(
             path,
@@ -74,6 +80,33 @@ def read_samples(
             task=TASKS[task],  # type: ignore[arg-type]
             **reading_options(reading),
         )
+    if not quiet:
+        for note in data.notes:
+            say(f"{path.name}: {note}")
+    return data
+
+
+def _left_on_disk(
+    path: Path,
+    label: str | None,
+    missing: str,
+    *,
+    quiet: bool,
+    task: str,
+    reading: list[str] | None,
+) -> Dataset:
+    if missing != "error":
+        raise InvalidParameterError(
+            f"--missing {missing} needs all samples at once, and those of {path.name} stay on"
+            f" disk.\n  Fill what is missing in the file itself."
+        )
+    options = reading_options(reading)
+    matrix = options.pop("matrix", None)
+    if options:
+        raise InvalidParameterError(
+            f"--read {next(iter(options))}=... is not for {path.name}, whose samples stay on disk."
+        )
+    data = open_stored(path, label=label, matrix=matrix, task=TASKS[task])  # type: ignore[arg-type]
     if not quiet:
         for note in data.notes:
             say(f"{path.name}: {note}")

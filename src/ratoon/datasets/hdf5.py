@@ -102,8 +102,8 @@ def is_dataset(item: Any) -> bool:
     return isinstance(item, h5py.Dataset)
 
 
-def load(dataset: Any, path: Path, limits: Limits) -> NDArray[Any]:
-    """Return a whole data set, once its storage and its size have been looked at."""
+def refuse_elsewhere(dataset: Any, path: Path) -> None:
+    """Raise unless a data set keeps its values in this file, in a form we can unpack."""
     where = f"{path}: {dataset.name}"
     if not is_dataset(dataset):
         raise FormatError(f"{where} is a group, where an array is expected.")
@@ -122,6 +122,12 @@ def load(dataset: Any, path: Path, limits: Limits) -> NDArray[Any]:
                 f"{where} is packed with filter {code}, which needs a plug-in; refused.\n"
                 "  Write it anew with gzip compression."
             )
+
+
+def load(dataset: Any, path: Path, limits: Limits) -> NDArray[Any]:
+    """Return a whole data set, once its storage and its size have been looked at."""
+    refuse_elsewhere(dataset, path)
+    where = f"{path}: {dataset.name}"
     shape = dataset.shape
     if shape is None:
         return np.empty(0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
@@ -112,9 +113,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array, memory map, SciPy matrix, pandas, polars or Arrow table, AnnData
+        X : array, memory map, HDF5 data set, SciPy matrix, pandas, polars or Arrow table, AnnData
             Samples in rows, features in columns.  Never changed, and not copied where that can be
-            avoided; sparse matrices stay sparse.
+            avoided; sparse matrices stay sparse, and what is on disk is read row by row.
         y : array-like
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -348,7 +349,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y"
                 f" is None."
             )
-        x = checked_samples(self, X, reset=reset)
+        x = checked_samples(self, X, reset=reset, streamed=True)
+        if isinstance(x, DiskRows) and not reset:
+            x.check()  # where scaling was learnt, everything has been read and looked at
         return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.shape[0]))
 
     def _validation(
@@ -388,7 +391,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return raw outputs of the network."""
         check_is_fitted(self)
-        x = checked_samples(self, X, reset=False)
+        x = checked_samples(self, X, reset=False, streamed=True)
         network: SparseMLP = self.network_
         n_threads = threads_for(self.n_jobs, network.n_connections * min(x.shape[0], _ROWS_AT_ONCE))
         if scipy.sparse.issparse(x) and network.scaling.shift is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.datasets.disk_rows import DiskRows, MapReader
 from ratoon.errors import InvalidInputError
 
 Array = NDArray[Any]
@@ -35,9 +36,10 @@ class Labelled:
         return int(self.x.shape[0])
 
     def take(self, rows: Rows) -> Labelled:
-        """Return some of the samples, copied."""
+        """Return some of the samples, copied; those on disk stay there."""
         weights = None if self.weights is None else self.weights[rows]
-        return Labelled(self.x[rows], self.y[rows], weights)
+        x = DiskRows(MapReader(self.x)) if _is_mapped(self.x) else self.x
+        return Labelled(x[rows], self.y[rows], weights)
 
     def weights_without(self, held: Rows | None) -> NDArray[np.float64] | None:
         """Return the weights with 0 for the rows that are held back."""
@@ -46,6 +48,10 @@ class Labelled:
         weights = np.ones(self.n_samples) if self.weights is None else self.weights.copy()
         weights[held] = 0.0
         return weights
+
+
+def _is_mapped(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and any(isinstance(a, np.memmap) for a in (x, x.base))
 
 
 def parts_of_eval_set(eval_set: Any) -> tuple[Any, Any, Any]:

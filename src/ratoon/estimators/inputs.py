@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ratoon.datasets import Dataset
+from ratoon.datasets.disk_rows import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 from ratoon.errors import InvalidInputError
 
 Array = NDArray[Any]
 
-# Every value of these types is a float32: half the memory, and nothing lost.
-_EXACT_IN_FLOAT32 = tuple(map(np.dtype, ("?", "i1", "u1", "i2", "u2", "f2")))
 
-
-def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
+def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Any:
     """Return samples as a dense array of float32 or float64, or as a CSR matrix of float64.
 
     Arrays and memory maps of a type that kernels read come back as they are, never copied.  What
-    is given is never changed.
+    is given is never changed.  If ``streamed``, an HDF5 data set and a memory map of another type
+    come back as `DiskRows`, of which nothing has been read, nor looked at for missing values.
 
     Parameters
     ----------
@@ -33,6 +32,8 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
         Samples in rows.
     reset : bool
         Whether this is the first time.
+    streamed : bool
+        Whether the caller can do with samples that are not in memory.
 
     Raises
     ------
@@ -42,12 +43,17 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     refuse_misleading(X, "X")
     if _is_anndata(X):
         names = np.asarray(X.var_names, dtype=object)
-        return _with_names(estimator, X.X, names, "AnnData", reset=reset)
+        return _with_names(estimator, X.X, names, "AnnData", reset=reset, streamed=streamed)
     if isinstance(X, Dataset):
         if X.feature_names is None:
-            return checked_samples(estimator, X.X, reset=reset)
+            return checked_samples(estimator, X.X, reset=reset, streamed=streamed)
         names = np.asarray(X.feature_names, dtype=object)
-        return _with_names(estimator, X.X, names, "Dataset", reset=reset)
+        return _with_names(estimator, X.X, names, "Dataset", reset=reset, streamed=streamed)
+    if isinstance(X, DiskRows) and X.is_whole and isinstance(X.reader, MapReader):
+        X = X.reader.source  # perhaps to be read as it lies
+    if streamed and (stored := rows_on_disk(X)) is not None:
+        validate_data(estimator, stored, reset=reset, skip_check_array=True)
+        return stored
     if scipy.sparse.issparse(X):
         X = canonical_csr(X)
     return validate_data(
@@ -64,7 +70,9 @@ def _is_anndata(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")
 
 
-def _with_names(estimator: Any, values: Any, names: Array, kind: str, *, reset: bool) -> Any:
+def _with_names(
+    estimator: Any, values: Any, names: Array, kind: str, *, reset: bool, streamed: bool
+) -> Any:
     known = None if reset else getattr(estimator, "feature_names_in_", None)
     if known is not None and not np.array_equal(names, known):
         raise InvalidInputError(
@@ -74,7 +82,7 @@ def _with_names(estimator: Any, values: Any, names: Array, kind: str, *, reset: 
     with warnings.catch_warnings():
         # The matrix alone has no names; they have just been compared.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        checked = checked_samples(estimator, values, reset=reset)
+        checked = checked_samples(estimator, values, reset=reset, streamed=streamed)
     if reset:
         estimator.feature_names_in_ = names
     return checked
@@ -83,7 +91,7 @@ def _with_names(estimator: Any, values: Any, names: Array, kind: str, *, reset: 
 def _float_types(X: Any) -> list[Any]:
     if scipy.sparse.issparse(X):
         return [np.float64, np.float32]
-    if getattr(X, "dtype", None) in _EXACT_IN_FLOAT32:
+    if getattr(X, "dtype", None) in EXACT_IN_FLOAT32:
         return [np.float32, np.float64]
     return [np.float64, np.float32]
 

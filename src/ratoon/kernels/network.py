@@ -11,12 +11,16 @@ import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from ratoon import _native
+from ratoon.datasets.disk_rows import DiskRows, is_readable
 from ratoon.errors import InvalidInputError
+from ratoon.kernels.pieces import pieces, read_piece, train_in_pieces
 from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
 from ratoon.topology import Topology
 
 Array = NDArray[Any]
 Progress = Callable[[int], None]
+Samples = _native.Samples | DiskRows
+"""Samples in memory, or rows on disk that are read piece by piece."""
 
 NO_SCALING = Scaling()
 
@@ -42,8 +46,7 @@ def as_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
         raise InvalidInputError(f"samples are rows of features, got shape {dense.shape}.")
     if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         dense = dense.astype(dtype)
-    readable = dense.flags.aligned and dense.strides[1] == dense.itemsize and dense.strides[0] >= 0
-    if not readable and dense.size > 0:
+    if not is_readable(dense) and dense.size > 0:
         dense = np.require(dense, requirements=["C", "A"])
     return _native.Samples.dense(dense)
 
@@ -121,7 +124,7 @@ class NativeNetwork:
 
     def train(
         self,
-        samples: _native.Samples,
+        samples: Samples,
         targets: Array,
         order: NDArray[np.int64],
         batch: int,
@@ -136,12 +139,28 @@ class NativeNetwork:
         progress: Progress | None = None,
     ) -> EpochOutcome:
         """Train on the samples named by ``order``, minibatch by minibatch, the last one short."""
+        if isinstance(samples, DiskRows):
+            return train_in_pieces(
+                self,
+                samples,
+                targets,
+                order,
+                batch,
+                rule,
+                list(steps),
+                sample_weights=sample_weights,
+                offset=offset,
+                first_step=first_step,
+                progress=progress,
+                scaling=scaling,
+                dropout_seed=dropout_seed,
+            )
         native_steps: dict[Step, Any] = {}
         for step in steps:
             if step not in native_steps:
                 native_steps[step] = step.native(self.dtype)
         loss, steps_done, diverged = self._native.train(
-            *_chosen(samples, targets, order, sample_weights, offset, scaling),
+            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
             batch,
             int(rule),
             [native_steps[step] for step in steps],
@@ -152,11 +171,16 @@ class NativeNetwork:
         return EpochOutcome(loss, steps_done, diverged)
 
     def predict(
-        self, samples: _native.Samples, *, scaling: Scaling = NO_SCALING, layer: int | None = None
+        self, samples: Samples, *, scaling: Scaling = NO_SCALING, layer: int | None = None
     ) -> Array:
         """Return the raw outputs of every sample, or the activations of one hidden layer."""
         width = self._shapes[-1 if layer is None else layer][1]
         out = np.empty((samples.n_rows, width), dtype=self.dtype)
+        if isinstance(samples, DiskRows):
+            for rows in pieces(np.arange(samples.n_rows), samples.rows_at_once):
+                piece = as_samples(samples[rows], self.dtype)
+                out[rows] = self.predict(piece, scaling=scaling, layer=layer)
+            return out
         self._native.predict(
             samples,
             scaling.shift,
@@ -169,7 +193,7 @@ class NativeNetwork:
 
     def signals(
         self,
-        samples: _native.Samples,
+        samples: Samples,
         targets: Array,
         order: NDArray[np.int64],
         *,
@@ -185,7 +209,7 @@ class NativeNetwork:
         inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
-            *_chosen(samples, targets, order, sample_weights, offset, scaling),
+            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
             inputs,
             deltas,
         )
@@ -193,7 +217,7 @@ class NativeNetwork:
 
     def gradients(
         self,
-        samples: _native.Samples,
+        samples: Samples,
         targets: Array,
         order: NDArray[np.int64],
         *,
@@ -214,7 +238,7 @@ class NativeNetwork:
             [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes],
         )
         loss = self._native.gradients(
-            *_chosen(samples, targets, order, sample_weights, offset, scaling),
+            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
             dropout_seed,
             step,
             of_weights,
@@ -227,15 +251,20 @@ class NativeNetwork:
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
         return int(self._native.workspace_bytes(widths, batch))
 
-
-def _chosen(
-    samples: _native.Samples,
-    targets: Array,
-    order: NDArray[np.int64],
-    sample_weights: Array | None,
-    offset: Array | None,
-    scaling: Scaling,
-) -> tuple[Any, ...]:
-    """Return what native code is told of samples: which ones, and how to read them."""
-    scaled = (scaling.shift, scaling.scale, scaling.clip)
-    return samples, targets, sample_weights, offset, *scaled, order
+    def _chosen(
+        self,
+        samples: Samples,
+        targets: Array,
+        order: NDArray[np.int64],
+        sample_weights: Array | None,
+        offset: Array | None,
+        scaling: Scaling,
+    ) -> tuple[Any, ...]:
+        """Return what native code is told of samples: which ones, and how to read them."""
+        if isinstance(samples, DiskRows):
+            x, targets, sample_weights, offset = read_piece(
+                samples, order, targets, sample_weights, offset
+            )
+            samples, order = as_samples(x, self.dtype), np.arange(order.size, dtype=np.int64)
+        scaled = (scaling.shift, scaling.scale, scaling.clip)
+        return samples, targets, sample_weights, offset, *scaled, order

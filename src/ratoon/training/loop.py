@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon import _native
+from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import DivergenceError, InvalidInputError
 from ratoon.evolution import (
     Clock,
@@ -26,7 +26,7 @@ from ratoon.evolution import (
     watched_steps,
 )
 from ratoon.history import EpochRecord, History
-from ratoon.kernels import NativeNetwork, as_samples
+from ratoon.kernels import NativeNetwork, Samples, as_samples
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
@@ -49,7 +49,7 @@ class TrainingData:
     trained on, and none of them had to be copied for that.
     """
 
-    samples: _native.Samples
+    samples: Samples
     targets: Array
     weights: Array | None = None
     offset: Array | None = None
@@ -66,7 +66,7 @@ class TrainingData:
         offset: Array | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> TrainingData:
-        """Wrap arrays for a network of this number type; samples are not copied."""
+        """Wrap arrays for a network of this number type; samples are neither copied nor read."""
         if targets.ndim != 2 or x.shape[0] != targets.shape[0]:
             raise InvalidInputError(
                 f"{x.shape[0]} samples need targets of shape (samples, outputs), got"
@@ -74,7 +74,7 @@ class TrainingData:
             )
         typed = partial(np.ascontiguousarray, dtype=dtype)
         return cls(
-            as_samples(x, dtype),
+            x if isinstance(x, DiskRows) else as_samples(x, dtype),
             typed(targets),
             None if weights is None else typed(weights),
             None if offset is None else typed(offset),
@@ -214,10 +214,15 @@ class Training:
     # ------------------------------------------------------------------------------- one epoch
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
-        order = np.arange(self.data.n_samples, dtype=np.int64)
-        if self.plan.shuffle:
-            order = derive_generator(self.plan.seed, "shuffle", epoch).permutation(order)
-        return order if self.data.rows is None else self.data.rows[order]
+        rows, samples = self.data.rows, self.data.samples
+        if rows is None:
+            rows = np.arange(self.data.n_samples, dtype=np.int64)
+        if not self.plan.shuffle:
+            return rows
+        generator = derive_generator(self.plan.seed, "shuffle", epoch)
+        if isinstance(samples, DiskRows):
+            return samples.shuffled(rows, generator)
+        return rows[generator.permutation(rows.size)]
 
     def _train(
         self,

@@ -1,0 +1,125 @@
+"""Files too large to read: opened, and left where they are.
+
+A `Dataset` comes back whose ``X`` is `DiskRows`.  There is nothing here that needs all values at
+once: labels are read, samples are not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.disk_rows import BlockReader, DiskRows, MapReader
+from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5, refuse_elsewhere
+from ratoon.datasets.labels import Task, encode_labels
+from ratoon.datasets.limits import Limits
+from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names
+from ratoon.datasets.optional import require
+from ratoon.datasets.options import ReadOptions
+from ratoon.errors import FormatError, InvalidInputError
+
+HDF5_SUFFIXES = (".h5", ".hdf5")
+
+
+def can_stay_on_disk(path: Path) -> bool:
+    """Whether `open_stored` knows the file: a NumPy array, or HDF5 that is not AnnData."""
+    if path.suffix == ".npy":
+        return True
+    if path.suffix not in HDF5_SUFFIXES or not path.is_file():
+        return False
+    with open_hdf5(path) as file:
+        return not {"obs", "var"} <= set(file)
+
+
+def open_stored(
+    path: str | Path, *, label: str | None = None, matrix: str | None = None, task: Task = "auto"
+) -> Dataset:
+    """Open a table that is too large to read; samples stay on disk until they are needed.
+
+    Parameters
+    ----------
+    path : path
+        ``.npy``: one array, samples in rows.  ``.h5`` or ``.hdf5``: arrays by name.
+    label : str, optional
+        Of HDF5, the array with the labels; by default ``y``, ``label``, ``class``, ...  Of
+        ``.npy``, another ``.npy`` file with them.
+    matrix : str, optional
+        Of HDF5, the array with the samples, when it is not ``X``.
+    task : {"auto", "classification", "regression"}
+        Whether labels are classes or numbers.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    FormatError, InvalidInputError
+        If the file is damaged, or does not have what was asked for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "X.npy"), np.eye(4, dtype=np.float32))
+    ...     np.save(Path(folder, "y.npy"), [0, 1, 1, 0])
+    ...     data = open_stored(Path(folder, "X.npy"), label=str(Path(folder, "y.npy")))
+    >>> data.X.shape, data.class_counts
+    ((4, 4), {'0': 2, '1': 2})
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidInputError(f"{path}: there is no such file.")
+    if path.suffix == ".npy":
+        return _open_npy(path, label, task)
+    return _open_hdf5(path, label, matrix, task)
+
+
+def _open_npy(path: Path, label: str | None, task: Task) -> Dataset:
+    X = DiskRows(MapReader(_mapped(path)))
+    notes = ("samples stay on disk",)
+    if label is None:
+        return Dataset(X, source=str(path), notes=notes)
+    y, classes = encode_labels(np.array(_mapped(Path(label))), task=task, source=label)
+    return Dataset(X, y, class_names=classes, source=str(path), notes=notes)
+
+
+def _mapped(path: Path) -> Any:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FormatError(f"{path}: not a whole .npy file ({error}).") from None
+
+
+def _open_hdf5(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:
+    h5py = require("h5py", f"to read {path.name}")
+    limits = Limits()
+    with open_hdf5(path) as file:
+        shapes = {
+            name: item.shape for name, item in members(file, path).items() if is_dataset(item)
+        }
+        options = ReadOptions(label=label, matrix=matrix)
+        chosen = choose_matrix(path, shapes, options)
+        n_samples, n_features = shapes[chosen]
+        found = choose_label(path, shapes, options, n_samples)
+        notes = [f"samples from array {chosen!r}, which stays on disk"]
+        y, classes = None, None
+        if found is not None:
+            labels = load(child(file, found, path), path, limits)
+            y, classes = encode_labels(labels, task=task, source=f"{path}, array {found!r}")
+            notes.append(f"labels from array {found!r}")
+
+        def text(kind: str, size: int) -> tuple[str, ...] | None:
+            name = choose_names(shapes, kind, size, {chosen, found or ""})
+            if name is None:
+                return None
+            return tuple(map(str, load(child(file, name, path), path, limits).reshape(-1)))
+
+        features, samples = text("feature", n_features), text("sample", n_samples)
+        refuse_elsewhere(child(file, chosen, path), path)
+    # Open for as long as anybody holds the rows.
+    rows = DiskRows(BlockReader(h5py.File(path, "r")[chosen]))
+    return Dataset(rows, y, features, samples, classes, source=str(path), notes=tuple(notes))

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ratoon.datasets import disk_rows
+from ratoon.datasets.disk_rows import DiskRows, MapReader
+from ratoon.kernels import Rule, Step, as_samples
+from ratoon.network import SparseMLP
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(50, 6))
+TARGETS = RNG.normal(size=(50, 2))
+WEIGHTS = RNG.uniform(size=50)
+ORDER = RNG.permutation(50)[:46]
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """Samples that come nine at a time."""
+    monkeypatch.setattr(disk_rows, "BLOCK_BYTES", 9 * 6 * 8)
+    return DiskRows(MapReader(X))
+
+
+def network():
+    drawn = SparseMLP.start((6, 20, 2), density=0.5, seed=0, dtype=np.float64, dropout=0.3)
+    for layer in drawn.layers:
+        layer.clear_state(1)
+    return drawn
+
+
+def trained(samples, **how):
+    drawn = network()
+    steps = [Step(0.01 / (1 + number), mu=0.9) for number in range(12)]
+    outcome = drawn.native("squared_error", 1).train(
+        samples, TARGETS, ORDER, 4, Rule.MOMENTUM, steps, dropout_seed=7, first_step=3, **how
+    )
+    return drawn, outcome
+
+
+@pytest.mark.parametrize("how", [{}, {"sample_weights": WEIGHTS, "offset": TARGETS / 2}])
+def test_training_on_pieces_is_training_on_the_whole(rows, how):
+    expected, all_at_once = trained(as_samples(X, np.float64), **how)
+    found, in_pieces = trained(rows, **how)
+    for one, other in zip(found.layers, expected.layers, strict=True):
+        assert_array_equal(one.weights, other.weights)
+    assert in_pieces.steps_done == all_at_once.steps_done == 12
+    assert_allclose(in_pieces.loss, all_at_once.loss, rtol=1e-12)
+
+
+def test_a_loss_that_is_not_finite_ends_training_at_its_step(rows):
+    targets = TARGETS.copy()
+    targets[ORDER[4 * 6]] = np.inf
+    native = network().native("squared_error", 1)
+    steps = [Step(0.01, mu=0.9)] * 12
+    outcome = native.train(rows, targets, ORDER, 4, Rule.MOMENTUM, steps)
+    assert (outcome.diverged, outcome.steps_done) == (True, 7)
+
+
+def test_outputs_signals_and_gradients_are_those_of_the_whole(rows):
+    native, whole = network().native("squared_error", 1), as_samples(X, np.float64)
+    assert_array_equal(native.predict(rows), native.predict(whole))
+    assert_array_equal(native.predict(rows, layer=0), native.predict(whole, layer=0))
+    some = ORDER[:10]
+    for found, expected in zip(
+        native.signals(rows, TARGETS, some), native.signals(whole, TARGETS, some), strict=True
+    ):
+        assert_array_equal(found[0], expected[0])
+        assert_array_equal(found[1], expected[1])
+    found, expected = (native.gradients(x, TARGETS, some) for x in (rows, whole))
+    assert found[0] == expected[0]
+    assert_array_equal(found[1][0], expected[1][0])
