@@ -3,7 +3,7 @@ Watching a topology evolve
 ==========================
 
 A recorder keeps every change of the connections.  Played back, it shows how connections that began
-at random leave the frame of noise and gather at the digits.
+at random leave the frame of noise and gather at the digits, and how those that stay there fade.
 """
 
 # %%
@@ -11,13 +11,12 @@ at random leave the frame of noise and gather at the digits.
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.animation import FuncAnimation
 from sklearn.datasets import load_digits
 
 from ratoon import SparseMLPClassifier
 from ratoon.evolution import SET
+from ratoon.report import ConnectivityAnimation
 from ratoon.training.recorder import TopologyRecorder
 
 digits, y = load_digits(return_X_y=True)
@@ -25,38 +24,30 @@ images = np.random.default_rng(0).uniform(0, 16, (len(y), 16, 16))
 images[:, 4:12, 4:12] = digits.reshape(-1, 8, 8) + 0.1 * images[:, 4:12, 4:12]
 X = images.reshape(len(y), -1)
 
-recorder = TopologyRecorder()
+recorder = TopologyRecorder(with_strength=True)
 model = SparseMLPClassifier(
     (100,),
     density=0.05,
     evolution=SET(0.3, grown="zero"),
     solver="sgd",
     learning_rate_init=0.05,
-    weight_decay=0.01,
+    weight_decay=0.05,
     max_iter=40,
     callbacks=recorder,
     random_state=0,
 ).fit(X, y)
 
 # %%
-# Connections per pixel at the start and after every rewiring.
-frames = [np.bincount(layers[0] // 100, minlength=256) for _, layers in recorder.replay()]
+# Connections per pixel at the start and after every rewiring; then their strength, the summed
+# magnitude of their weights, which the many connections that are on trial hardly count in.
+counts = ConnectivityAnimation.from_recorder(recorder, (16, 16))
+film = ConnectivityAnimation.from_recorder(recorder, (16, 16), by="strength")
 inside = np.zeros((16, 16), dtype=bool)
 inside[4:12, 4:12] = True
-shares = [frame[inside.ravel()].sum() / frame.sum() for frame in frames]
-print(f"connections at the digits: {shares[0]:.0%} at the start, {shares[-1]:.0%} at the end")
+for what, shares in (("connections", counts.shares(inside)), ("strength", film.shares(inside))):
+    print(f"{what} at the digits: {shares[0]:.0%} at first, {shares[-1]:.0%} at the end")
 
 # %%
-# The same as an animation.
-figure, ax = plt.subplots(figsize=(4, 4), layout="constrained")
-picture = ax.imshow(frames[0].reshape(16, 16), cmap="cividis", vmin=0, vmax=np.max(frames))
-ax.set_axis_off()
-
-
-def show(number):
-    picture.set_data(frames[number].reshape(16, 16))
-    ax.set_title(f"connections per pixel, rewiring {number}")
-
-
-animation = FuncAnimation(figure, show, frames=len(frames), interval=150)
+# The strength as an animation, and as a file that can be sent around.
+animation = film.animate()
 animation.save(Path(tempfile.gettempdir()) / "evolving-topology.gif", writer="pillow")

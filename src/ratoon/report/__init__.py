@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ratoon.report.animation import ConnectivityAnimation as ConnectivityAnimation
 from ratoon.report.confusion import ConfusionMatrixDisplay as ConfusionMatrixDisplay
 from ratoon.report.connectivity import ConnectivityDisplay as ConnectivityDisplay
 from ratoon.report.curves import LearningCurveDisplay as LearningCurveDisplay
