@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss, r2_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.losses import mean_loss
 from ratoon.recipe import Problem, fit_committee, suits
-from ratoon.recipe.calibration import best_temperature
+from ratoon.recipe.calibration import best_temperature, boundary_shift
 from ratoon.recipe.committee import _folds, _melted
 from ratoon.recipe.members import fit_members, kinds_for
 from ratoon.recipe.views import View
@@ -34,7 +34,7 @@ def test_the_network_is_the_sum_of_its_members_to_float32_precision(make_continu
     members = list(fit_members(problem, view, z, kinds, penalties, np.random.default_rng(0)))
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.ones(2 * len(kinds))).reshape(-1, 2)
-    network = _melted(members, list(shares), view)
+    network = _melted(members, list(shares), view, np.zeros(1))
     expected = sum(
         np.tensordot(share, member.outputs(z), axes=1)
         for member, share in zip(members, shares, strict=True)
@@ -68,6 +68,37 @@ def test_temperature_improves_the_log_loss_of_samples_held_out():
 
 def test_continuous_targets_have_no_temperature():
     assert best_temperature(np.ones((3, 1)), np.ones((3, 1)), np.ones(3), "squared") == 1.0
+
+
+def test_the_shifted_boundary_is_that_of_fishers_discriminant(monkeypatch):
+    monkeypatch.setattr("ratoon.recipe.calibration.PRIOR_WEIGHT", 1.0)
+    rng = np.random.default_rng(0)
+    y = (rng.random(200_000) < 0.9).astype(np.int64)
+    score = rng.standard_normal(y.size) + np.where(y == 1, 1.0, -1.0)
+    targets = np.stack((1.0 - 2.0 * y, 2.0 * y - 1.0), axis=1)
+    slope, constant = np.polyfit(score, targets[:, 1], 1)
+    outputs = (slope * score + constant)[:, None] * np.array([-1.0, 1.0])
+    shift = boundary_shift(outputs, targets, np.ones(y.size), "softmax")
+    boundary = (shift[1] - constant) / slope
+    # Two normal classes around -1 and 1: their densities times frequencies cross here.
+    assert boundary == pytest.approx(-np.log(9.0) / 2, abs=0.03)
+    assert abs(-constant / slope - boundary) > 0.5, "least squares alone is far off"
+
+
+def test_equal_classes_and_other_targets_are_not_shifted():
+    targets = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert not boundary_shift(0.5 * targets, targets, np.ones(2), "softmax").any()
+    lopsided = np.array([[1.0], [1.0], [-1.0]])
+    assert not boundary_shift(0.5 * lopsided, lopsided, np.ones(3), "squared").any()
+    assert not boundary_shift(0.5 * lopsided, lopsided, np.ones(3), "sigmoid").any()
+
+
+def test_noise_is_given_to_the_larger_class_however_rare_the_smaller():
+    targets = np.array([[1.0, -1.0]] * 99 + [[-1.0, 1.0]])
+    mean = targets.mean(axis=0)
+    undecided = np.tile(mean, (100, 1))
+    left = mean - boundary_shift(undecided, targets, np.ones(100), "softmax")
+    assert left[0] > left[1]
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 9])

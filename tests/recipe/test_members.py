@@ -64,6 +64,24 @@ def test_a_linear_member_is_ridge_with_its_prior(make_classes):
     np.testing.assert_allclose(member.outputs(z)[0], expected, atol=1e-3)
 
 
+def test_a_mixed_prior_lets_strong_features_lead_and_leaves_none_out(make_classes):
+    problem = make_classes()
+    _, members = fitted(
+        problem,
+        *(MemberKind(q, 0.0, "linear", mixed=mixed) for q, mixed in [(0, False), (3, True)]),
+        MemberKind(3, 0.0, "linear"),
+    )
+    # The first six features carry the classes.
+    weights = [np.abs(member.weights(np.array([0.0, 1.0]))).sum(axis=1) for member in members]
+    plain, mixed, pure = (float(w[:6].sum() / w.sum()) for w in weights)
+    assert plain < mixed < pure
+    assert (
+        (weights[1] > 1e-3 * weights[1].max()).mean()
+        > 0.9
+        > (weights[2] > 1e-3 * weights[2].max()).mean()
+    )
+
+
 @pytest.mark.parametrize("q", [0, 2])
 def test_members_take_weights_for_repetitions(make_classes, repeat, q):
     problem = make_classes()

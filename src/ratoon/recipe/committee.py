@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
-from ratoon.recipe.calibration import best_temperature
+from ratoon.recipe.calibration import best_temperature, boundary_shift
 from ratoon.recipe.members import Member, MemberKind, fit_members, kinds_for, penalties_for
 from ratoon.recipe.problem import Problem
 from ratoon.recipe.views import View
@@ -62,6 +62,8 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     errors, held_out, seen = _cross_validate(problem, view, z, kinds, penalties, seed)
     shares = _without_small(_shares(errors, int(seen.sum())), problem)
     judged = np.einsum("mp,mpno->no", shares, held_out)
+    shift = boundary_shift(judged[seen], problem.targets[seen], problem.weights[seen], problem.kind)
+    judged -= shift
     temperature = best_temperature(
         judged[seen], problem.targets[seen], problem.weights[seen], problem.kind
     )
@@ -70,7 +72,7 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     kept = [kind for kind, used in zip(kinds, in_use, strict=True) if used]
     rng = derive_generator(seed, "committee")
     members = fit_members(problem, view, z, kept, penalties, rng)
-    network = _melted(members, list(temperature * shares[in_use]), view)
+    network = _melted(members, list(temperature * shares[in_use]), view, -temperature * shift)
     names = {_name(kind): float(share.sum()) for kind, share in zip(kinds, shares, strict=True)}
     return Committee(network, names, temperature * judged, temperature)
 
@@ -146,13 +148,14 @@ def _without_small(shares: Array, problem: Problem) -> Array:
 # ------------------------------------------------------------------------------ into one network
 
 
-def _melted(members: Iterable[Member], shares: Sequence[Array], view: View) -> SparseMLP:
+def _melted(
+    members: Iterable[Member], shares: Sequence[Array], view: View, bias: Array
+) -> SparseMLP:
     """Put all hidden neurons side by side, and add up the linear members to one path.
 
     A linear output u is what is left of two rectified neurons: max(u, 0) - max(-u, 0) = u.
     """
     linear: Array | None = None
-    bias: Array = np.zeros(1)
     connections, neuron_biases, output_weights = [], [], []
     for member, share in zip(members, shares, strict=True):
         weights = member.weights(share)
@@ -189,5 +192,5 @@ def _full_layer(matrix: Array, bias: Array) -> SparseLayer:
 def _name(kind: MemberKind) -> str:
     if kind.body in ("lasso", "generation"):
         return f"few features, {kind.body} {kind.generation or ''}".rstrip()
-    prior = "pairs" if kind.q < 0 else f"strength^{kind.q}"
+    prior = "pairs" if kind.q < 0 else f"strength^{kind.q}" + (" mixed" if kind.mixed else "")
     return f"{kind.body}, {prior}" + (", natural scale" if kind.r else "")

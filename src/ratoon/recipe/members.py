@@ -1,9 +1,10 @@
 """Members of a committee: one way to weigh the features, one body, solved for all penalties.
 
 A member's prior gives feature j the variance ``F_j^q * spread_j^(2r)``: q says how much the
-feature's strength counts, r how much its natural scale does.  The body is linear, or a sparse
-hidden layer of rectified neurons.  For continuous targets there are linear members with few
-features besides.
+feature's strength counts, r how much its natural scale does.  In a mixed prior only a quarter of
+the variance goes by strength, and the rest to all features alike: strong features lead, and weak
+ones may add up.  The body is linear, or a sparse hidden layer of rectified neurons.  For
+continuous targets there are linear members with few features besides.
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ Array = NDArray[Any]
 PAIR = -1
 """In place of q: the prior is the root of the pair strength."""
 
+MIXED = 0.25
+"""Share of the variance that goes by strength in a mixed prior."""
+
 _MOST_FEATURES_FOR_PAIRS = 5000
 
 
 @dataclass(frozen=True)
 class MemberKind:
-    """What distinguishes members: strength exponent, scale exponent, body."""
+    """What distinguishes members: strength exponent, scale exponent, body, whether mixed."""
 
     q: int
     r: float
     body: str  # "linear", "hidden", or linear with few features: "lasso", "generation"
     generation: int = 0
+    mixed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +77,13 @@ class Member:
 
 def kinds_for(problem: Problem) -> list[MemberKind]:
     """Return the members worth trying for a problem of this size."""
-    exponents = (0, 1, 2) if problem.has_many_samples else (0, 1, 2, 3)
+    by_strength = [(0, False), (1, False), (2, False)]
+    if not problem.has_many_samples:
+        by_strength += [(3, False), (2, True), (3, True)]
     kinds = [
-        MemberKind(q, r, body)
+        MemberKind(q, r, body, mixed=mixed)
         for r in (0.0, 0.5)
-        for q in exponents
+        for q, mixed in by_strength
         for body in ("linear", "hidden")
     ]
     if problem.has_many_samples and problem.x.shape[1] <= _MOST_FEATURES_FOR_PAIRS:
@@ -124,10 +131,20 @@ def fit_members(
                 pairs = np.sqrt(pair_strength(z, problem.targets, problem.weights))
             prior = pairs if np.count_nonzero(pairs) >= 2 else strength
         else:
-            prior = strength**kind.q * spread ** (2 * kind.r)
-        yield _fit_member(
-            problem, z, kind, prior / max(float(prior.mean()), 1e-300), penalties, rng
-        )
+            prior = _prior(kind, strength, spread)
+        yield _fit_member(problem, z, kind, _with_mean_1(prior), penalties, rng)
+
+
+def _prior(kind: MemberKind, strength: Array, spread: Array) -> Array:
+    scale = spread ** (2 * kind.r)
+    prior = strength**kind.q * scale
+    if not kind.mixed:
+        return prior
+    return MIXED * _with_mean_1(prior) + (1 - MIXED) * _with_mean_1(scale)
+
+
+def _with_mean_1(prior: Array) -> Array:
+    return prior / max(float(prior.mean()), 1e-300)
 
 
 def _fit_member(
