@@ -110,7 +110,7 @@ ubsan: export SANITIZER_RUNTIME = libubsan.so
 ubsan: .venv-undefined/ratoon.stamp
 	$(run_sanitized)
 
-tsan: export TSAN_OPTIONS = exitcode=66:halt_on_error=1
+tsan: export TSAN_OPTIONS = exitcode=66:halt_on_error=1:die_after_fork=0
 tsan: export SANITIZER_RUNTIME = libtsan.so
 tsan: .venv-thread/ratoon.stamp
 	$(run_sanitized)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import traceback
 from collections.abc import Callable
 
 import numpy as np
@@ -14,8 +15,8 @@ Repair = Callable[[bytes], bytes]
 
 LIMIT_BYTES = 6 * 2**30
 """Address space of a child: a mutant that claims a terabyte is a MemoryError, not our problem."""
-LONGEST_S = 5
-"""Seconds of processor time after which a mutant counts as hanging; asleep, twelve times that."""
+LONGEST_S = 2
+"""Seconds of processor time after which a mutant counts as hanging; asleep, thirty times that."""
 NUMBERS = [0, 1, 127, 128, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1]
 TEXTS = [b"-1", b"0", b"99999999", b"4294967296", b"nan", b"inf", b"1e999", b"", b'"', b"}", b"]"]
 OUTCOMES = {b"a": "accepted", b"e": "clean error", b"m": "out of memory"}
@@ -81,7 +82,9 @@ def try_mutants(
         for letter, name in OUTCOMES.items():
             found[name] += outcomes.count(letter)
         found["mutants"] += len(outcomes)
-        if code != 0:
+        if code > 0:
+            raise RuntimeError(f"a child could not do its work: it ended with {code}")
+        if code < 0:
             found["mutants"] += 1
             found["hung" if -code in (signal.SIGALRM, signal.SIGPROF) else "died"] += 1
     return found
@@ -100,6 +103,7 @@ def _work(
     """Be the child: try mutants until one ends the process."""
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)
+    told = os.dup(2)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -116,7 +120,7 @@ def _work(
             with open(path, "wb") as file:
                 file.write(changed if repair is None else repair(changed))
             signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
-            signal.alarm(12 * LONGEST_S)
+            signal.alarm(30 * LONGEST_S)
             try:
                 load(path)
                 outcome = b"a"
@@ -129,4 +133,5 @@ def _work(
             os.write(out, outcome)
     except BaseException:
         code = 1
+        os.write(told, traceback.format_exc().encode())
     os._exit(code)
