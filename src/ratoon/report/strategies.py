@@ -65,6 +65,8 @@ class StrategyDisplay:
         with_labels : bool
             Whether to say below each panel what it shows.
         """
+        from matplotlib.ticker import NullFormatter
+
         if axes is None:
             from matplotlib import pyplot
 
@@ -83,6 +85,8 @@ class StrategyDisplay:
                     ax.plot(factor * values[name], place, "o", color=BLUE, markersize=6)
         if self.seconds_per_rewiring:
             self.axes_[1].set_xscale("log")
+            # Labels between the powers of ten would lie over each other.
+            self.axes_[1].xaxis.set_minor_formatter(NullFormatter())
         self.axes_[2].set_xlim(left=0.0)
         for ax, label in zip(self.axes_, PANELS, strict=True):
             tidy(ax)
