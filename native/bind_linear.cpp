@@ -26,8 +26,10 @@ void bound_forward(const Topology& topology, Vector<const T> weights, Vector<con
     require_rows(x, topology.grid().n_in, lanes, "x");
     require_rows(y, topology.grid().n_out, lanes, "y");
     Buffer<T> scratch;
-    linear_forward<T>(topology, weights.data(), bias.data(), x.data(), y.data(), lanes, scratch,
-                      n_threads, {});
+    Values<T> values;
+    values.weights = const_cast<T*>(weights.data());  // only read
+    linear_forward<T>(topology, values, bias.data(), x.data(), y.data(), lanes, scratch, n_threads,
+                      {});
 }
 
 Rule checked_rule(int rule) {
@@ -45,7 +47,7 @@ Values<T> checked_values(Rule rule, const OptionalVector<T>& weights,
     if (weights) require_size(*weights, n, "weights");
     if (first) require_size(*first, n, "first");
     if (second) require_size(*second, n, "second");
-    return {data_or_null(weights), data_or_null(first), data_or_null(second)};
+    return {data_or_null(weights), data_or_null(first), data_or_null(second), nullptr};
 }
 
 template <typename T>
@@ -109,7 +111,7 @@ void bind_for(nb::module_& m, const char* step_name) {
         .def(
             "__init__",
             [](Step<T>* self, T lr, T mu, T l2, T shrink, T beta2, T adam_eps, T correction) {
-                new (self) Step<T>{lr, mu, l2, shrink, beta2, adam_eps, correction};
+                new (self) Step<T>{lr, mu, l2, shrink, beta2, adam_eps, correction, 0};
             },
             "lr"_a, "mu"_a = 0, "l2"_a = 0, "shrink"_a = 0, "beta2"_a = 0, "adam_eps"_a = 0,
             "correction"_a = 1);

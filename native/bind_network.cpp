@@ -95,8 +95,9 @@ struct HeldNetwork {
     }
 };
 
-template <typename T>
-void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<T> weights, Vector<T> bias,
+// W is T, or Half for weights in bfloat16.
+template <typename T, typename W>
+void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weights, Vector<T> bias,
                OptionalVector<T> first, OptionalVector<T> second, OptionalVector<T> bias_first,
                OptionalVector<T> bias_second, int activation, T slope, T dropout) {
     const AtWork at_work(self.at_work);
@@ -114,8 +115,13 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<T> weig
     if (bias_second) require_size(*bias_second, grid.n_out, "bias_second");
     Layer<T> layer;
     layer.topology = topology;
-    layer.values = {weights.data(), data_or_null(first), data_or_null(second)};
-    layer.bias = {bias.data(), data_or_null(bias_first), data_or_null(bias_second)};
+    layer.values = {nullptr, data_or_null(first), data_or_null(second), nullptr};
+    if constexpr (std::is_same_v<W, Half>) {
+        layer.values.halves = weights.data();
+    } else {
+        layer.values.weights = weights.data();
+    }
+    layer.bias = {bias.data(), data_or_null(bias_first), data_or_null(bias_second), nullptr};
     layer.activation = Activation(activation);
     layer.slope = slope;
     layer.dropout = dropout;
@@ -319,7 +325,16 @@ double gradients(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T>
 
 template <typename T>
 void bind_for(nb::module_& m, const char* name) {
-    nb::class_<HeldNetwork<T>>(m, name)
+    nb::class_<HeldNetwork<T>> bound(m, name);
+    const auto bind_add_layer = [&](auto function) {
+        bound.def("add_layer", function, "topology"_a, "weights"_a.noconvert(),
+                  "bias"_a.noconvert(), "first"_a.noconvert().none(), "second"_a.noconvert().none(),
+                  "bias_first"_a.noconvert().none(), "bias_second"_a.noconvert().none(),
+                  "activation"_a, "slope"_a, "dropout"_a);
+    };
+    bind_add_layer(&add_layer<T, T>);
+    if constexpr (std::is_same_v<T, float>) bind_add_layer(&add_layer<T, Half>);
+    bound
         .def(
             "__init__",
             [](HeldNetwork<T>* self, int loss, int n_threads) {
@@ -327,10 +342,6 @@ void bind_for(nb::module_& m, const char* name) {
                 new (self) HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::nullopt};
             },
             "loss"_a, "n_threads"_a)
-        .def("add_layer", &add_layer<T>, "topology"_a, "weights"_a.noconvert(),
-             "bias"_a.noconvert(), "first"_a.noconvert().none(), "second"_a.noconvert().none(),
-             "bias_first"_a.noconvert().none(), "bias_second"_a.noconvert().none(), "activation"_a,
-             "slope"_a, "dropout"_a)
         .def("train", &train<T>, "samples"_a, "targets"_a.noconvert(),
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,

@@ -30,8 +30,8 @@ auto read_only(std::span<const T> values, nb::handle owner) {
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
 }
 
-template <typename T>
-nb::tuple bound_rewire(const TopologyPtr& topology, Vector<T> weights,
+template <typename W, typename T>
+nb::tuple bound_rewire(const TopologyPtr& topology, Vector<W> weights,
                        const std::vector<Vector<T>>& carried, double zeta, double sigma,
                        std::uint64_t weight_seed, std::uint64_t seed, int n_threads) {
     const Index n = topology->n_connections();
@@ -44,8 +44,8 @@ nb::tuple bound_rewire(const TopologyPtr& topology, Vector<T> weights,
     Rewired rewired;
     {
         nb::gil_scoped_release release;
-        rewired = rewire_by_sign<T>(*topology, weights.data(), arrays, zeta, {sigma, weight_seed},
-                                    seed, n_threads);
+        rewired = rewire_by_sign<W, T>(*topology, weights.data(), arrays, zeta,
+                                       {sigma, weight_seed}, seed, n_threads);
     }
     return nb::make_tuple(rewired.topology, rewired.n_grown);
 }
@@ -127,8 +127,9 @@ void bind_topology(nb::module_& m) {
               "carried"_a.noconvert(), "zeta"_a, "sigma"_a, "weight_seed"_a, "seed"_a,
               "n_threads"_a);
     };
-    bind_for(&bound_rewire<float>);
-    bind_for(&bound_rewire<double>);
+    bind_for(&bound_rewire<float, float>);
+    bind_for(&bound_rewire<double, double>);
+    bind_for(&bound_rewire<Half, float>);  // weights in bfloat16
 }
 
 }  // namespace ratoon

@@ -11,6 +11,8 @@ namespace ratoon {
 using Index = std::int64_t;
 // One connection inside its tile: local input in the upper 16 bits, local output in the lower.
 using Packed = std::uint32_t;
+// The bits of a bfloat16 number.
+using Half = std::uint16_t;
 
 // Samples that travel together through a kernel.  Activations are neuron-major, so a row holds
 // one neuron for the whole batch, padded to a multiple of this.

@@ -28,17 +28,19 @@ template <typename T>
 struct Step {
     T lr = 0, mu = 0, l2 = 0, shrink = 0;
     T beta2 = 0, adam_eps = 0, correction = 1;
+    std::uint64_t rounding_seed = 0;  // for weights kept in bfloat16
 };
 
 // Arrays aligned with the slots of a tile; which are used depends on the rule.
 template <typename T>
 struct Values {
     T* weights = nullptr;
-    T* first = nullptr;   // momentum, or Adam's first moment; the gradient under store and add
-    T* second = nullptr;  // Adam's second moment
+    T* first = nullptr;      // momentum, or Adam's first moment; the gradient under store and add
+    T* second = nullptr;     // Adam's second moment
+    Half* halves = nullptr;  // weights in bfloat16, instead of `weights`; see bfloat16.hpp
     Values at(Index slot) const {
         return {weights ? weights + slot : nullptr, first ? first + slot : nullptr,
-                second ? second + slot : nullptr};
+                second ? second + slot : nullptr, halves ? halves + slot : nullptr};
     }
 };
 

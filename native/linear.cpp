@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bfloat16.hpp"
 #include "threads.hpp"
 
 namespace ratoon {
@@ -26,8 +27,8 @@ Index work_of(const Topology& topology, Index lanes) {
 // Few outputs: strips of inputs are summed apart and then added in the order of the strips, which
 // depends on the shape alone.
 template <typename T>
-void narrow_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
-                    Index lanes, Buffer<T>& scratch, int n_threads) {
+void narrow_forward(const Topology& topology, const Values<T>& values, const T* bias, const T* x,
+                    T* y, Index lanes, Buffer<T>& scratch, int n_threads) {
     const Grid& grid = topology.grid();
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
@@ -37,9 +38,12 @@ void narrow_forward(const Topology& topology, const T* weights, const T* bias, c
     run_tasks(grid.tiles_in(), work_of(topology, lanes), n_threads, [&](Index strip) {
         T* sums = scratch.data() + strip * copies * size;
         std::fill_n(sums, copies * size, T(0));
-        kernels<T>().forward_narrow(packed + starts[strip], weights + starts[strip],
-                                    starts[strip + 1] - starts[strip],
-                                    x + grid.first_input(strip) * lanes, sums, grid.n_out, lanes);
+        in_pieces(values.at(starts[strip]), starts[strip], starts[strip + 1] - starts[strip], false,
+                  0, [&](Index k, Index n, const Values<T>& piece) {
+                      kernels<T>().forward_narrow(packed + starts[strip] + k, piece.weights, n,
+                                                  x + grid.first_input(strip) * lanes, sums,
+                                                  grid.n_out, lanes);
+                  });
     });
     for (Index i = 0; i < grid.n_out; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
     for (Index part = 0; part < parts; ++part) {
@@ -59,11 +63,11 @@ void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<voi
 
 // A tile of outputs belongs to one task, which adds its connections in slot order.
 template <typename T>
-void linear_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
-                    Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish) {
+void linear_forward(const Topology& topology, const Values<T>& values, const T* bias, const T* x,
+                    T* y, Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish) {
     const Grid& grid = topology.grid();
     if (grid.n_out <= kNarrow && grid.tiles_out() == 1) {
-        narrow_forward(topology, weights, bias, x, y, lanes, scratch, n_threads);
+        narrow_forward(topology, values, bias, x, y, lanes, scratch, n_threads);
         if (finish) finish(0, grid.n_out);
         return;
     }
@@ -75,9 +79,13 @@ void linear_forward(const Topology& topology, const T* weights, const T* bias, c
         for (Index i = first; i < last; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
         for (Index in_tile = 0; in_tile < grid.tiles_in(); ++in_tile) {
             const Index t = out_tile * grid.tiles_in() + in_tile;
-            kernels<T>().forward(packed + starts[t], weights + starts[t], starts[t + 1] - starts[t],
-                                 x + grid.first_input(in_tile) * lanes, y + first * lanes, lanes,
-                                 is_far<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes));
+            const bool far = is_far<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);
+            in_pieces(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], false, 0,
+                      [&](Index k, Index n, const Values<T>& piece) {
+                          kernels<T>().forward(packed + starts[t] + k, piece.weights, n,
+                                               x + grid.first_input(in_tile) * lanes,
+                                               y + first * lanes, lanes, far);
+                      });
         }
         if (finish) finish(first, last);
     });
@@ -97,10 +105,13 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     const auto one_tile = [&](Index in_tile, Index out_tile) {
         const Index t = out_tile * grid.tiles_in() + in_tile;
         const Index first = grid.first_input(in_tile) * lanes;
-        kernels<T>().backward(
-            rule, packed + starts[t], values.at(starts[t]), starts[t + 1] - starts[t], x + first,
-            dy + grid.first_output(out_tile) * lanes, dx == nullptr ? nullptr : dx + first, lanes,
-            step, is_far<T>(grid.tile(in_tile, out_tile), lanes, limit));
+        const bool far = is_far<T>(grid.tile(in_tile, out_tile), lanes, limit);
+        in_pieces(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], changes_weights(rule),
+                  step.rounding_seed, [&](Index k, Index n, const Values<T>& piece) {
+                      kernels<T>().backward(rule, packed + starts[t] + k, piece, n, x + first,
+                                            dy + grid.first_output(out_tile) * lanes,
+                                            dx == nullptr ? nullptr : dx + first, lanes, step, far);
+                  });
     };
     if (dx == nullptr) {
         run_tasks(grid.n_tiles(), work, n_threads,
@@ -118,10 +129,10 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     });
 }
 
-#define RATOON_INSTANTIATE(T)                                                                 \
-    template void linear_forward(const Topology&, const T*, const T*, const T*, T*, Index,    \
-                                 Buffer<T>&, int, const Finish&);                             \
-    template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*, \
+#define RATOON_INSTANTIATE(T)                                                                      \
+    template void linear_forward(const Topology&, const Values<T>&, const T*, const T*, T*, Index, \
+                                 Buffer<T>&, int, const Finish&);                                  \
+    template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*,      \
                                   const T*, T*, Index, int, const Finish&);
 RATOON_INSTANTIATE(float)
 RATOON_INSTANTIATE(double)

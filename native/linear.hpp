@@ -11,11 +11,11 @@ namespace ratoon {
 // Called with the rows [first, last) that have just been finished, by the thread that did so.
 using Finish = std::function<void(Index first, Index last)>;
 
-// y = W x + b; x is (n_in, lanes), y is (n_out, lanes).  `scratch` is kept by the caller between
-// calls; narrow layers need it.
+// y = W x + b; x is (n_in, lanes), y is (n_out, lanes).  Of the values only the weights are used.
+// `scratch` is kept by the caller between calls; narrow layers need it.
 template <typename T>
-void linear_forward(const Topology& topology, const T* weights, const T* bias, const T* x, T* y,
-                    Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish);
+void linear_forward(const Topology& topology, const Values<T>& values, const T* bias, const T* x,
+                    T* y, Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish);
 
 // The rule for every connection, and dx = W^T dy where dx is given (with the weights before).
 template <typename T>

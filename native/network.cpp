@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "bfloat16.hpp"
 #include "linear.hpp"
 #include "random.hpp"
 #include "sparse_input.hpp"
@@ -111,8 +112,8 @@ void Network<T>::forward_layer(std::size_t l, bool training) {
         sparse_->forward(layer.values, layer.bias.weights, rows(1), step_in_call_, training);
         return finish_rows(0, 0, layer.topology->grid().n_out, training);
     }
-    linear_forward<T>(*layer.topology, layer.values.weights, layer.bias.weights, rows(l),
-                      rows(l + 1), lanes_, scratch_, n_threads_,
+    linear_forward<T>(*layer.topology, layer.values, layer.bias.weights, rows(l), rows(l + 1),
+                      lanes_, scratch_, n_threads_,
                       [&](Index first, Index last) { finish_rows(l, first, last, training); });
 }
 
@@ -213,8 +214,16 @@ void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step) {
     // Nobody needs the gradient of the samples themselves.
     T* dx = l == 0 ? nullptr : delta(l - 1);
     linear_backward<T>(
-        *layer.topology, rule, layer.values, step, rows(l), delta(l), dx, lanes_, n_threads_,
-        [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); });
+        *layer.topology, rule, layer.values, rounded(step, l), rows(l), delta(l), dx, lanes_,
+        n_threads_, [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); });
+}
+
+// The step with chances of its own for rounding the weights of layer l.
+template <typename T>
+Step<T> Network<T>::rounded(Step<T> step, std::size_t l) const {
+    constexpr std::uint64_t kRounding = 0x726f756e64696e67;  // apart from those of dropout
+    step.rounding_seed = random_bits(dropout_seed_ ^ kRounding, step_ * 1024 + l);
+    return step;
 }
 
 // -------------------------------------------------------------------------------- the loops
@@ -305,9 +314,12 @@ void Network<T>::update_all(Rule rule, const Step<T>& step) {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Index n = layers_[l].topology->n_connections();
         run_tasks(divided_up(n, kChunk), n / kLanes, n_threads_, [&](Index c) {
-            kernels<T>().update(rule, layers_[l].values.at(c * kChunk),
-                                gradients_[l].data() + c * kChunk, std::min(kChunk, n - c * kChunk),
-                                step);
+            const Index first = c * kChunk;
+            in_pieces(
+                layers_[l].values.at(first), first, std::min(kChunk, n - first), true,
+                rounded(step, l).rounding_seed, [&](Index k, Index size, const Values<T>& piece) {
+                    kernels<T>().update(rule, piece, gradients_[l].data() + first + k, size, step);
+                });
         });
         kernels<T>().update(rule, layers_[l].bias, bias_gradients_[l].data(),
                             bias_gradients_[l].size(), bias_step);
@@ -325,7 +337,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     dropout_seed_ = dropout_seed;
     const Values<T>& first_layer = layers_[0].values;
     sparse_.reset();
-    if (SparseInput<T>::pays(samples, batch)) {
+    if (first_layer.halves == nullptr && SparseInput<T>::pays(samples, batch)) {
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
         sparse_->begin(rule, steps, divided_up(n, batch), first_layer);
     }
@@ -405,7 +417,7 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
     prepare(batch, false);
     // Sparse samples always take this way: a prediction must not depend on what stands beside it.
     sparse_.reset();
-    if (samples.row_starts != nullptr) {
+    if (samples.row_starts != nullptr && layers_[0].values.halves == nullptr) {
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
     }
     std::vector<Index> order(static_cast<std::size_t>(batch));

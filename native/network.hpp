@@ -117,6 +117,7 @@ class Network {
     void backward_layer(std::size_t l, Rule rule, const Step<T>& step);
     void finish_delta(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
     void update_bias(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
+    Step<T> rounded(Step<T> step, std::size_t l) const;
     // Which random numbers decide about dropout after layer l.
     std::uint64_t drop_counter(std::size_t l) const { return step_ * 1024 + l + (block_ << 40); }
     T* rows(std::size_t l) { return activations_[l].data(); }

@@ -15,19 +15,21 @@
 namespace ratoon {
 
 // The bits of a weight: one for the sign, and those of |w|, which order as the magnitudes do.
-// Whole numbers only, and signed ones, so that even the oldest vector instructions can do it.
+// Whole numbers only, and signed ones, so that even the oldest vector instructions can do it; and
+// bfloat16 needs nothing of its own.
 template <typename T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+using Bits = std::conditional_t<sizeof(T) == 2, std::int16_t,
+                                std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
 
 template <typename T>
 struct Weight {
     Bits<T> bits;
     explicit Weight(T w) : bits(std::bit_cast<Bits<T>>(w)) {}
-    Bits<T> magnitude() const { return bits & std::numeric_limits<Bits<T>>::max(); }
+    Bits<T> magnitude() const { return Bits<T>(bits & std::numeric_limits<Bits<T>>::max()); }
     bool is_negative() const { return bits < 0; }
     // One of two, without a branch.
     Bits<T> by_sign(Bits<T> of_positive, Bits<T> of_negative) const {
-        return of_positive ^ ((of_positive ^ of_negative) & (bits >> (8 * sizeof(T) - 1)));
+        return Bits<T>(of_positive ^ ((of_positive ^ of_negative) & (bits >> (8 * sizeof(T) - 1))));
     }
 };
 
@@ -99,7 +101,7 @@ class Weakest {
                 continue;
             }
             if (rest == 0) {  // nothing of this bin goes, everything below it does
-                least_[sign] = bin_of[sign] << kShift;
+                least_[sign] = Bits<T>(bin_of[sign] << kShift);
                 continue;
             }
             std::nth_element(values.begin(), values.begin() + rest, values.end());

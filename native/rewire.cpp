@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bfloat16.hpp"
 #include "kernels.hpp"
 #include "prune.hpp"
 #include "sample.hpp"
@@ -14,16 +15,16 @@ constexpr Index kChunk = 1 << 16;
 
 // The arrays a rewiring moves: weights and what is carried along, at most a few.  The number of
 // carried arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
-template <typename T, int n_carried>
+template <typename W, typename T, int n_carried>
 struct Moved {
-    T* weights;
+    W* weights;
     T* carried[n_carried > 0 ? n_carried : 1];
 
     void move(Index from, Index to) const {
         weights[to] = weights[from];
         for (int c = 0; c < n_carried; ++c) carried[c][to] = carried[c][from];
     }
-    void start(Index slot, T weight) const {
+    void start(Index slot, W weight) const {
         weights[slot] = weight;
         for (int c = 0; c < n_carried; ++c) carried[c][slot] = 0;
     }
@@ -105,9 +106,9 @@ std::vector<Index> survivor_starts(const Topology& topology, const T* weights,
 }
 
 // Survivors move to the left of the arrays; their indices into an array of their own.
-template <typename T, int n_carried>
-void compact(const Topology& topology, const Moved<T, n_carried>& values, const Weakest<T>& weakest,
-             Packed* packed) noexcept {
+template <typename W, typename T, int n_carried>
+void compact(const Topology& topology, const Moved<W, T, n_carried>& values,
+             const Weakest<W>& weakest, Packed* packed) noexcept {
     const Packed* old = topology.packed().data();
     auto ties = weakest.ties();
     Index kept = 0;
@@ -122,9 +123,9 @@ void compact(const Topology& topology, const Moved<T, n_carried>& values, const 
 // One of two, without a branch.
 template <typename T>
 T chosen(bool second, T a, T b) {
-    using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const Word mask = Word(0) - Word(second), first = std::bit_cast<Word>(a);
-    return std::bit_cast<T>(first ^ ((first ^ std::bit_cast<Word>(b)) & mask));
+    const auto first = std::bit_cast<Bits<T>>(a);
+    const Bits<T> difference = Bits<T>((first ^ std::bit_cast<Bits<T>>(b)) & -Bits<T>(second));
+    return std::bit_cast<T>(Bits<T>(first ^ difference));
 }
 
 // Spreads the survivors of one tile, which stand at first .. first + s, to the right and sets the
@@ -132,9 +133,9 @@ T chosen(bool second, T a, T b) {
 //
 // Whether the next one is old or new is a coin toss that no processor foresees, so both are made
 // and one is taken.
-template <bool in_groups, typename T, int n_carried>
-void spread(const Tile& tile, const Moved<T, n_carried>& values, Packed* packed, Index first,
-            Index s, const std::uint32_t* ranks, const T* fresh, Index r, Index slot) noexcept {
+template <bool in_groups, typename W, typename T, int n_carried>
+void spread(const Tile& tile, const Moved<W, T, n_carried>& values, Packed* packed, Index first,
+            Index s, const std::uint32_t* ranks, const W* fresh, Index r, Index slot) noexcept {
     while (s > 0 && r > 0) {
         const Index from = first + s - 1;
         const Packed old = packed[from];
@@ -160,29 +161,35 @@ void spread(const Tile& tile, const Moved<T, n_carried>& values, Packed* packed,
     }
 }
 
-template <typename T>
-Buffer<T> drawn_weights(GrownWeights how, Index n, int n_threads) {
-    Buffer<T> weights(n);
+template <typename W>
+Buffer<W> drawn_weights(GrownWeights how, Index n, int n_threads) {
+    Buffer<W> weights(n);
     if (how.sigma == 0) {
         weights.fill_zero();
         return weights;
     }
     parallel_for(divided_up(n, kChunk), n_threads, [&](Index c) {
-        kernels<T>().normal(how.seed, T(how.sigma), weights.data() + c * kChunk, c * kChunk,
-                            std::min(kChunk, n - c * kChunk));
+        const Index first = c * kChunk, size = std::min(kChunk, n - first);
+        if constexpr (std::is_same_v<W, Half>) {
+            Buffer<float> drawn(size);
+            kernels<float>().normal(how.seed, float(how.sigma), drawn.data(), first, size);
+            for (Index k = 0; k < size; ++k) weights[first + k] = nearest_bfloat16(drawn[k]);
+        } else {
+            kernels<W>().normal(how.seed, W(how.sigma), weights.data() + first, first, size);
+        }
     });
     return weights;
 }
 
-template <typename T, int n_carried>
-Rewired rewire_moved(const Topology& topology, const Moved<T, n_carried>& values, double zeta,
+template <typename W, typename T, int n_carried>
+Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& values, double zeta,
                      GrownWeights first_weights, std::uint64_t seed, int n_threads) {
     const Grid& grid = topology.grid();
-    const Weakest<T> weakest(values.weights, topology.n_connections(), zeta, n_threads);
+    const Weakest<W> weakest(values.weights, topology.n_connections(), zeta, n_threads);
     const std::vector<Index> survivors = survivor_starts(topology, values.weights, weakest);
     const Index n_grown = weakest.n_pruned();
     const DrawnRanks drawn = draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads);
-    const Buffer<T> fresh = drawn_weights<T>(first_weights, n_grown, n_threads);
+    const Buffer<W> fresh = drawn_weights<W>(first_weights, n_grown, n_threads);
     std::vector<Index> starts = summed(survivors, drawn.starts);
     Buffer<Packed> indices(topology.n_connections());
     Packed* packed = indices.data();
@@ -196,7 +203,7 @@ Rewired rewire_moved(const Topology& topology, const Moved<T, n_carried>& values
     for (Index t = grid.n_tiles() - 1; t >= 0; --t) {
         const Index first_new = drawn.starts[t];
         const auto in_order =
-            grid.grouped ? spread<true, T, n_carried> : spread<false, T, n_carried>;
+            grid.grouped ? spread<true, W, T, n_carried> : spread<false, W, T, n_carried>;
         in_order(grid.tile(t), values, packed, survivors[t], survivors[t + 1] - survivors[t],
                  drawn.ranks.data() + first_new, fresh.data() + first_new,
                  drawn.starts[t + 1] - first_new, next->starts()[t + 1]);
@@ -206,8 +213,8 @@ Rewired rewire_moved(const Topology& topology, const Moved<T, n_carried>& values
 
 }  // namespace
 
-template <typename T>
-Rewired rewire_by_sign(const Topology& topology, T* weights, const std::vector<T*>& carried,
+template <typename W, typename T>
+Rewired rewire_by_sign(const Topology& topology, W* weights, const std::vector<T*>& carried,
                        double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads) {
     if (!(zeta >= 0 && zeta < 1)) throw std::invalid_argument("zeta must be in [0, 1)");
     const auto run = [&](auto moved) {
@@ -215,11 +222,11 @@ Rewired rewire_by_sign(const Topology& topology, T* weights, const std::vector<T
     };
     switch (carried.size()) {
         case 0:
-            return run(Moved<T, 0>{weights, {nullptr}});
+            return run(Moved<W, T, 0>{weights, {nullptr}});
         case 1:
-            return run(Moved<T, 1>{weights, {carried[0]}});
+            return run(Moved<W, T, 1>{weights, {carried[0]}});
         case 2:
-            return run(Moved<T, 2>{weights, {carried[0], carried[1]}});
+            return run(Moved<W, T, 2>{weights, {carried[0], carried[1]}});
         default:
             throw std::invalid_argument("at most two arrays can be carried along");
     }
@@ -265,10 +272,11 @@ Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, 
             std::move(origin)};
 }
 
-#define RATOON_INSTANTIATE(T)                                                            \
-    template Rewired rewire_by_sign(const Topology&, T*, const std::vector<T*>&, double, \
+#define RATOON_INSTANTIATE(W, T)                                                         \
+    template Rewired rewire_by_sign(const Topology&, W*, const std::vector<T*>&, double, \
                                     GrownWeights, std::uint64_t, int);
-RATOON_INSTANTIATE(float)
-RATOON_INSTANTIATE(double)
+RATOON_INSTANTIATE(float, float)
+RATOON_INSTANTIATE(double, double)
+RATOON_INSTANTIATE(Half, float)
 
 }  // namespace ratoon

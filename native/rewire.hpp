@@ -25,8 +25,10 @@ struct GrownWeights {
 // One prune + grow at constant count.  Of each sign the fraction `zeta` nearest zero goes (rounded
 // to whole connections, halves to even); of equal ones, those in lower slots first.  `weights` and
 // every array of `carried` are moved along in place; a new connection holds 0 in the latter.
-template <typename T>
-Rewired rewire_by_sign(const Topology& topology, T* weights, const std::vector<T*>& carried,
+//
+// W is T, or Half for weights in bfloat16.
+template <typename W, typename T>
+Rewired rewire_by_sign(const Topology& topology, W* weights, const std::vector<T*>& carried,
                        double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads);
 
 // The general step for any strategy: keep the given slots (ascending), then grow `count` uniformly

@@ -57,6 +57,7 @@ def live(
     minibatches: int,
     folder: str | None,
     momentum: float = 0.9,
+    dtype: str = "float32",
 ) -> dict[str, Any]:
     """Lead a network through its life here and now; the caller gives it a fresh process.
 
@@ -72,7 +73,7 @@ def live(
         rng.integers(shape.widths[-1], size=n_samples)
     ]
     data_mb = (x.nbytes + targets.nbytes) / 1e6
-    network = phases.run("build", lambda: start(shape, threads, momentum))
+    network = phases.run("build", lambda: start(shape, threads, momentum, dtype))
     for batch in batches:
         n = batch * minibatches
         training = training_of(network, shape, x[:n], targets[:n], batch, threads, momentum)
@@ -108,10 +109,10 @@ def live(
     }
 
 
-def start(model: Model, threads: int, momentum: float = 0.9) -> SparseMLP:
+def start(model: Model, threads: int, momentum: float = 0.9, dtype: str = "float32") -> SparseMLP:
     """Draw the network, with room for its momentum if there is any."""
     network = SparseMLP.start(
-        model.widths, epsilon=model.epsilon, init="set", seed=0, n_threads=threads
+        model.widths, epsilon=model.epsilon, init="set", seed=0, dtype=dtype, n_threads=threads
     )
     for layer in network.layers:
         layer.clear_state(1 if momentum > 0 else 0)

@@ -11,6 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.initialise import first_weights, start_topology
 from ratoon.kernels import ACTIVATIONS
+from ratoon.kernels.bfloat16 import HALF, narrow, widen
+from ratoon.kernels.types import checked_dtype, is_bfloat16
 from ratoon.topology import Rewiring, Topology
 
 Array = NDArray[Any]
@@ -20,12 +22,14 @@ Array = NDArray[Any]
 class SparseLayer:
     """Connections with weights, a bias per output, an activation; and the optimizer's state.
 
-    ``state`` and ``bias_state`` hold what the optimizer keeps per connection and per output
-    (momentum; or Adam's two moments), in the order the kernels take them.
+    ``stored`` are the weights as they lie in memory: numbers, or bits of bfloat16 as ``uint16``.
+    Who only wants to know them asks for ``weights``.  ``state`` and ``bias_state`` hold what the
+    optimizer keeps per connection and per output (momentum; or Adam's two moments), in the order
+    the kernels take them.
     """
 
     topology: Topology
-    weights: Array
+    stored: Array
     bias: Array
     activation: str = "identity"
     slope: float = 0.0
@@ -47,18 +51,37 @@ class SparseLayer:
         return self.topology.shape
 
     @property
+    def is_bfloat16(self) -> bool:
+        """Whether weights are kept in 16 bits."""
+        return self.stored.dtype == HALF
+
+    @property
+    def weights(self) -> Array:
+        """Weights as numbers; where they are kept in bfloat16, a copy that can only be read."""
+        if not self.is_bfloat16:
+            return self.stored
+        numbers = widen(self.stored)
+        numbers.flags.writeable = False
+        return numbers
+
+    @weights.setter
+    def weights(self, numbers: Array) -> None:
+        self.stored = narrow(numbers) if self.is_bfloat16 else numbers
+
+    @property
     def n_connections(self) -> int:
         """How many connections the layer has."""
         return self.topology.n_connections
 
     def clear_state(self, n_arrays: int) -> None:
         """Give the optimizer this many arrays of zeros, per connection and per output."""
-        self.state = [np.zeros_like(self.weights) for _ in range(n_arrays)]
+        size, dtype = self.n_connections, self.bias.dtype
+        self.state = [np.zeros(size, dtype=dtype) for _ in range(n_arrays)]
         self.bias_state = [np.zeros_like(self.bias) for _ in range(n_arrays)]
 
     def own_arrays(self) -> None:
         """Replace arrays that may only be read, such as memory maps, by copies."""
-        self.weights, self.bias = _writable(self.weights), _writable(self.bias)
+        self.stored, self.bias = _writable(self.stored), _writable(self.bias)
         self.state = [_writable(values) for values in self.state]
         self.bias_state = [_writable(values) for values in self.bias_state]
 
@@ -74,7 +97,7 @@ class SparseLayer:
 
     def nbytes(self) -> int:
         """Bytes of indices, weights, bias and optimizer state."""
-        arrays = [self.weights, self.bias, *self.state, *self.bias_state]
+        arrays = [self.stored, self.bias, *self.state, *self.bias_state]
         indices = self.topology.packed.nbytes + self.topology.starts.nbytes
         return indices + sum(array.nbytes for array in arrays)
 
@@ -82,7 +105,7 @@ class SparseLayer:
         """Return a layer with arrays of its own; the topology is shared, it never changes."""
         return SparseLayer(
             self.topology,
-            self.weights.copy(),
+            self.stored.copy(),
             self.bias.copy(),
             self.activation,
             self.slope,
@@ -114,6 +137,8 @@ def make_layer(
 ) -> SparseLayer:
     """Start a layer: draw its topology unless one is given, and its weights.
 
+    ``dtype="bfloat16"`` keeps the weights in 16 bits and computes in float32.
+
     Examples
     --------
     >>> make_layer((100, 50), density=0.1, seed=0).n_connections
@@ -123,6 +148,8 @@ def make_layer(
         topology = start_topology(
             shape, seed=seed, epsilon=epsilon, density=density, start=start, n_threads=n_threads
         )
-    weights = first_weights(topology, seed=seed, init=init, dtype=dtype, n_threads=n_threads)
-    bias = np.zeros(topology.shape[1], dtype=dtype)
-    return SparseLayer(topology, weights, bias, activation, slope, dropout, init)
+    kind = checked_dtype(dtype)
+    weights = first_weights(topology, seed=seed, init=init, dtype=kind, n_threads=n_threads)
+    bias = np.zeros(topology.shape[1], dtype=kind)
+    stored = narrow(weights) if is_bfloat16(dtype) else weights
+    return SparseLayer(topology, stored, bias, activation, slope, dropout, init)

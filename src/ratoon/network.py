@@ -98,7 +98,7 @@ class SparseMLP:
                     activation="identity" if is_output else activation,
                     slope=sign * slope,
                     dropout=0.0 if is_output else dropout,
-                    dtype=kind,
+                    dtype=dtype,
                     n_threads=n_threads,
                 )
             )
@@ -106,8 +106,13 @@ class SparseMLP:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Number type of weights and computation."""
-        return self.layers[0].weights.dtype
+        """Number type of the computation."""
+        return self.layers[0].bias.dtype
+
+    @property
+    def weight_type(self) -> str:
+        """Number type weights are kept in: that of the computation, or bfloat16."""
+        return "bfloat16" if self.layers[0].is_bfloat16 else self.dtype.name
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -136,7 +141,7 @@ class SparseMLP:
             layer.own_arrays()  # native code takes only what it may write to
             native.add_layer(
                 layer.topology,
-                layer.weights,
+                layer.stored,
                 layer.bias,
                 state=layer.state,
                 bias_state=layer.bias_state,

@@ -73,6 +73,11 @@ class DataParallel:
         stop: int,
     ) -> float:
         """Take the steps from the clock's to ``stop``; return the mean loss."""
+        if training.network.weight_type == "bfloat16":
+            raise InvalidParameterError(
+                "weights kept in bfloat16 cannot be trained by several ranks: averages would be"
+                " rounded away.  Use float32."
+            )
         native = training.network.native(training.plan.loss, training.plan.n_threads)
         steps = training.plan.steps(clock, stop)
         batches = [order[at : at + batch] for at in range(0, order.size, batch)]

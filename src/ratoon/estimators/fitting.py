@@ -89,7 +89,7 @@ def learn_scaling(
     # Centring would turn every zero of a sparse matrix into something else.
     shift = None if scipy.sparse.issparse(x) else found.mean
     # What float32 cannot hold would become infinite.
-    factors = np.minimum(found.factors(), 1e37) if dtype == "float32" else found.factors()
+    factors = np.minimum(found.factors(), 1e37) if dtype != "float64" else found.factors()
     return Scaling(shift, factors, clip)
 
 

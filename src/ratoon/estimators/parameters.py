@@ -21,7 +21,7 @@ from ratoon.training import Callback
 
 SOLVERS = ("ridge", "sgd", "adam")
 DECAYS = ("coupled", "released")
-DTYPES = ("float32", "float64")
+DTYPES = ("float32", "float64", "bfloat16")
 SCALES = ("standard",)
 
 Check = Callable[[str, str, Any], None]

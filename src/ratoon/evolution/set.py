@@ -93,7 +93,7 @@ class SET(LayerwiseStrategy):
         """Do the same natively, moving weights and optimizer state along in place."""
         layer.topology, n_grown = kernels.rewire_by_sign(
             layer.topology,
-            layer.weights,
+            layer.stored,
             layer.state,
             self.zeta * self.schedule.factor(clock),
             seed=seed,

@@ -80,9 +80,17 @@ class Scaling:
         )
 
 
-def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the number type of a network, which is float32 or float64."""
-    kind = np.dtype(dtype)
+def is_bfloat16(dtype: Any) -> bool:
+    """Whether weights are to be kept in bfloat16."""
+    return isinstance(dtype, str) and dtype == "bfloat16"
+
+
+def checked_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the type a network computes in, which is float32 or float64.
+
+    With weights in bfloat16 everything else is float32.
+    """
+    kind = np.dtype(np.float32 if is_bfloat16(dtype) else dtype)
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise InvalidInputError(f"networks compute in float32 or float64, not {kind}.")
     return kind

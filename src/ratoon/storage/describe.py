@@ -37,7 +37,7 @@ def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
 def describe_network(network: SparseMLP) -> dict[str, Any]:
     """Return what does not change while a network trains."""
     return {
-        "dtype": network.dtype.name,
+        "dtype": network.weight_type,
         "widths": list(network.widths),
         "layers": [
             {

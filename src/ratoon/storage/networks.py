@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 from ratoon.errors import InvalidInputError
 from ratoon.initialise import INITS
 from ratoon.kernels import ACTIVATIONS, Scaling
+from ratoon.kernels.bfloat16 import HALF
+from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.storage.fields import Fields
 from ratoon.storage.header import Tensor
 from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_TILE, MAX_WIDTH
 from ratoon.storage.rules import Violation, require
-from ratoon.storage.values import check_values
+from ratoon.storage.values import check_halves, check_values
 from ratoon.topology import Topology
 
 Array = NDArray[Any]
 
-NUMBER_CODES = {"float32": "F32", "float64": "F64"}
+NUMBER_CODES = {"float32": "F32", "float64": "F64", "bfloat16": "F32"}
+WEIGHT_CODES = {**NUMBER_CODES, "bfloat16": "U16"}
+"""Bits of bfloat16 are written as whole numbers, which every reader of safetensors knows."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,14 @@ class LayerOutline:
         """Number of tiles the layer is cut into."""
         return -(-self.n_in // self.tile_in) * -(-self.n_out // self.tile_out)
 
-    def tensors(self, prefix: str, code: str) -> dict[str, Tensor]:
+    def tensors(self, prefix: str, dtype: str) -> dict[str, Tensor]:
         """Return the tensors a layer must have."""
+        code = NUMBER_CODES[dtype]
         values, outputs = (self.n_connections,), (self.n_out,)
         found = {
             f"{prefix}.starts": Tensor("I64", (self.n_tiles + 1,)),
             f"{prefix}.packed": Tensor("U32", values),
-            f"{prefix}.weights": Tensor(code, values),
+            f"{prefix}.weights": Tensor(WEIGHT_CODES[dtype], values),
             f"{prefix}.bias": Tensor(code, outputs),
         }
         for k in range(self.n_states):
@@ -150,7 +155,7 @@ class NetworkOutline:
         if not network.layers:
             raise InvalidInputError("a network without layers cannot be stored.")
         return cls(
-            network.dtype.name,
+            network.weight_type,
             float(scaling.clip),
             scaling.shift is not None,
             scaling.scale is not None,
@@ -167,7 +172,7 @@ class NetworkOutline:
         fields = Fields(value, where, cls.__dataclass_fields__)
         dtype = fields.choice("dtype", NUMBER_CODES)
         layers = tuple(
-            LayerOutline.parse(layer, f"{where}.layers[{index}]", np.dtype(dtype))
+            LayerOutline.parse(layer, f"{where}.layers[{index}]", checked_dtype(dtype))
             for index, layer in enumerate(fields.listing("layers", 1, MAX_LAYERS))
         )
         for before, after in pairwise(layers):
@@ -193,7 +198,7 @@ class NetworkOutline:
             if there:
                 found[f"{prefix}.scaling.{name}"] = Tensor(code, (self.layers[0].n_in,))
         for index, layer in enumerate(self.layers):
-            found.update(layer.tensors(f"{prefix}.layers.{index}", code))
+            found.update(layer.tensors(f"{prefix}.layers.{index}", self.dtype))
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseMLP:
@@ -220,6 +225,8 @@ def layer_arrays(prefix: str, n_states: int) -> list[str]:
 
 def check_layer_values(name: str, array: Array) -> None:
     """Raise unless all values are finite, and second moments not negative: rule 12."""
+    if array.dtype == HALF:
+        check_halves(name, array)
     is_second_moment = name.endswith("state.1")
     check_values(name, array, least=0.0 if is_second_moment else None)
 
@@ -234,7 +241,7 @@ def network_arrays(network: SparseMLP, prefix: str) -> dict[str, Array]:
         place = f"{prefix}.layers.{index}"
         found[f"{place}.starts"] = layer.topology.starts
         found[f"{place}.packed"] = layer.topology.packed
-        values = [layer.weights, layer.bias]
+        values = [layer.stored, layer.bias]
         for state, bias_state in zip(layer.state, layer.bias_state, strict=True):
             values += [state, bias_state]
         found.update(zip(layer_arrays(place, len(layer.state)), values, strict=True))

@@ -39,6 +39,21 @@ def check_values(name: str, array: Array, *, least: float | None = None) -> None
             require(bool((bits <= 1).all()), 12, f"{name!r} holds something else than 0 and 1")
 
 
+def check_halves(name: str, array: Array) -> None:
+    """Raise unless all bits of bfloat16 are those of finite numbers.
+
+    Examples
+    --------
+    >>> check_halves("weights", np.array([0x3F80, 0x7F80], dtype=np.uint16))
+    Traceback (most recent call last):
+    ...
+    ratoon.storage.rules.Violation: 'weights' holds numbers that are not finite (rule 12, values)
+    """
+    for part in pieces(array):
+        finite = bool(((part & 0x7F80) != 0x7F80).all())
+        require(finite, 12, f"{name!r} holds numbers that are not finite")
+
+
 def pieces(array: Array) -> Iterator[Array]:
     """Yield a contiguous array as flat pieces of about a megabyte."""
     flat = array.reshape(-1)

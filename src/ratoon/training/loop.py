@@ -22,7 +22,6 @@ from ratoon.evolution import (
     StatefulStrategy,
     layer_seed,
     rewire_from,
-    start_state,
     watched_steps,
 )
 from ratoon.history import EpochRecord, History
@@ -167,8 +166,7 @@ class Training:
         watched = watched_steps(self.plan.evolution, clock, stop)
         pauses = sorted({clock.step, *due, *watched})
         if self.evolution_state is None:
-            first_states = self._layer_states(order[:batch], clock)
-            self.evolution_state = start_state(self.plan.evolution, first_states, self.plan.seed)
+            self.evolution_state = self._first_state(order[:batch], clock)
         rewired, rewire_seconds, train_seconds, total = 0, 0.0, 0.0, 0.0
         native: NativeNetwork | None = None
         for first, last in pairwise([*pauses, stop]):
@@ -291,6 +289,12 @@ class Training:
             before + new for before, new in zip(self.rewired_by_layer, counts, strict=True)
         ]
         return sum(counts)
+
+    def _first_state(self, batch: NDArray[np.int64], clock: Clock) -> State:
+        strategy = self.plan.evolution
+        if not isinstance(strategy, StatefulStrategy):
+            return {}  # and layers need not be looked at, which may cost memory
+        return strategy.start_state(self._layer_states(batch, clock), self.plan.seed)
 
     def _watch(self, clock: Clock, batch: NDArray[np.int64]) -> None:
         strategy = self.plan.evolution

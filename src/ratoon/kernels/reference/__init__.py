@@ -10,6 +10,8 @@ neurons as the kernel does for the same seed.
 
 from __future__ import annotations
 
+from ratoon.kernels.reference.bfloat16 import round_by_chance as round_by_chance
+from ratoon.kernels.reference.bfloat16 import rounding_seed as rounding_seed
 from ratoon.kernels.reference.linear import activate as activate
 from ratoon.kernels.reference.linear import backward as backward
 from ratoon.kernels.reference.linear import derive as derive

@@ -92,8 +92,8 @@ def rewire_by_sign(
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     """Slots left, in order, once the fraction ``zeta`` nearest zero is gone from each sign.
 
-    Of equal weights those in lower slots go first.  The sign bit decides, also that of 0 and of what
-    is not a number, which goes last.
+    Of equal weights those in lower slots go first.  The sign bit decides, also that of 0 and that
+    of what is not a number, which goes last.
 
     Examples
     --------
