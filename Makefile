@@ -12,20 +12,23 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan fuzz soak clean
+.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan fuzz soak audit clean
 
 help:
-	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | clean"
+	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
+# What builds and checks, by version and hash: Linux and macOS, Python 3.11 to 3.14.  Elsewhere say
+# TOOLS="-U pip scikit-build-core nanobind cmake ninja".
+TOOLS ?= --require-hashes --requirement requirements-tools.txt
+
 # Each stamp is a layer of the environment; a layer is made again when what defines it changes.
-$(VENV)/tools.stamp:
+$(VENV)/tools.stamp: requirements-tools.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "ratoon needs Python 3.11 or later; try make PYTHON=python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja
+	$(BIN)/python -m pip install --quiet $(TOOLS)
 	touch $@
 
 $(VENV)/core.stamp: $(VENV)/tools.stamp pyproject.toml
@@ -141,6 +144,13 @@ fuzz: $(VENV)/test.stamp build
 	    build/fuzz/fuzz_$$target --seconds $(SECONDS) || exit 1; \
 	done
 	$(BIN)/python tests/reliability/fuzz_parsers.py --seconds $(SECONDS)
+
+# Known holes in what ratoon runs with and is built by; asks the database that pip-audit asks.
+audit: $(VENV)/core.stamp
+	test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && \
+	    .venv-audit/bin/python -m pip install --quiet pip-audit; }
+	.venv-audit/bin/pip-audit --skip-editable \
+	    --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 # What takes hours, within so many minutes altogether.
 MINUTES ?= 30
