@@ -33,6 +33,7 @@ def test_inspect_tells_a_program_everything(ratoon, model):
     low, middle, high = first["input_degree"]
     assert low <= middle <= high
     assert first["density"] == first["connections"] / (12 * first["outputs"])
+    assert first["requested_density"] == pytest.approx(first["density"], rel=0.05)
 
 
 def test_inspect_numbers_features_that_have_no_names(ratoon, regressor):

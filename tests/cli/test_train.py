@@ -49,7 +49,8 @@ def test_json_has_the_figures_and_nothing_else(ratoon, table):
     assert figures["loss"] > 0
     assert [layer["connections"] for layer in figures["layers"]] == [96, 40]
     assert figures["layers"][0] == {
-        "inputs": 12, "outputs": 20, "connections": 96, "density": 0.4,
+        "inputs": 12, "outputs": 20, "connections": 96, "requested_density": 0.4,
+        "density": 0.4,
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.output import megabytes, print_json, print_table, say
+from ratoon.cli.output import density_text, megabytes, print_json, print_table, say
 from ratoon.cli.samples import JsonOption
 
 
@@ -33,22 +33,22 @@ def inspect(
         print_json(facts)
         return
     say(f"{facts['estimator']}, {facts['epochs']} epochs, file of {megabytes(facts['file_bytes'])}")
-    columns = ["inputs", "outputs", "connections", "density", "in degree", "out degree"]
+    columns = ["layer", "connections", "asked", "density", "in degree", "out degree"]
     print_table(
         "layers",
         columns,
         [
             [
-                f"{x['inputs']:,}",
-                f"{x['outputs']:,}",
+                f"{x['inputs']:,} -> {x['outputs']:,}",
                 f"{x['connections']:,}",
+                density_text(x["requested_density"]),
                 f"{x['density']:.3g}",
                 _range_text(x["input_degree"]),
                 _range_text(x["output_degree"]),
             ]
             for x in facts["layers"]
         ],
-        note="degree of inputs and of outputs: smallest / median / largest",
+        note="density asked for and achieved; degrees: least / median / most",
     )
     _show_history(facts["history"])
     if facts["strongest_features"]:
@@ -80,13 +80,14 @@ def _show_history(records: list[dict[str, Any]]) -> None:
 def describe(estimator: Any, top: int) -> dict[str, Any]:
     """Return the facts about a fitted estimator as plain data."""
     layers = []
-    for layer in estimator.network_.layers:
+    for layer, told in zip(estimator.network_.layers, estimator.report_.layers, strict=True):
         inputs, outputs = layer.topology.degrees()
         layers.append(
             {
                 "inputs": layer.shape[0],
                 "outputs": layer.shape[1],
                 "connections": layer.n_connections,
+                "requested_density": told.requested_density,
                 "density": layer.topology.density,
                 "input_degree": _spread(inputs),
                 "output_degree": _spread(outputs),

@@ -66,3 +66,14 @@ def megabytes(n_bytes: float) -> str:
     if n_bytes >= 1e9:
         return f"{n_bytes / 1e9:.2f} GB"
     return f"{n_bytes / 1e6:.1f} MB"
+
+
+def density_text(requested: float | None) -> str:
+    """Return the density a layer was asked to have; none was where its topology was given.
+
+    Examples
+    --------
+    >>> density_text(0.1), density_text(None)
+    ('0.1', 'given')
+    """
+    return "given" if requested is None else f"{requested:.3g}"

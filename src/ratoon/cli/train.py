@@ -10,7 +10,7 @@ import typer
 
 from ratoon.cli.config import use_config
 from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import print_json, print_table, say
+from ratoon.cli.output import density_text, print_json, print_table, say
 from ratoon.cli.ranks import communicator_for, tell_what_if, together
 from ratoon.cli.samples import (
     DataFile,
@@ -312,8 +312,14 @@ def _report(
         with without_names():
             score = float(estimator.score(held.X, held.labels))
     layers = [
-        {"inputs": s.n_in, "outputs": s.n_out, "connections": s.n_connections, "density": s.density}
-        for s in estimator.network_.summary()
+        {
+            "inputs": layer.n_in,
+            "outputs": layer.n_out,
+            "connections": layer.n_connections,
+            "requested_density": layer.requested_density,
+            "density": layer.achieved_density,
+        }
+        for layer in estimator.report_.layers
     ]
     if as_json:
         print_json(
@@ -330,12 +336,13 @@ def _report(
         return
     print_table(
         "network",
-        ["inputs", "outputs", "connections", "density"],
+        ["inputs", "outputs", "connections", "requested density", "achieved"],
         [
             [
                 f"{x['inputs']:,}",
                 f"{x['outputs']:,}",
                 f"{x['connections']:,}",
+                density_text(x["requested_density"]),
                 f"{x['density']:.3g}",
             ]
             for x in layers
