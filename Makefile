@@ -93,7 +93,7 @@ bench-peers:
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers-requirements.txt
 	.venv-peers/bin/python -m pip install --quiet -C build-dir=build/peers .
 	.venv-peers/bin/python benchmarks/peers.py --json benchmarks/results/peers.json \
-	    --plot benchmarks/results/peers.svg $(ARGS)
+	    --markdown benchmarks/results/peers.md --plot benchmarks/results/peers.svg $(ARGS)
 
 docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \

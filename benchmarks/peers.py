@@ -6,25 +6,29 @@ both with the number of connections, as a picture with the memory-bandwidth roof
 
 All start from the same weights, see the same minibatches and lose the same loss; what cannot be
 tried stays in the table with the reason.  `make bench-peers` makes an environment with all of them
-and runs this.
+and runs this.  Figures are kept one by one: with `--resume` a run goes on where another ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import time
+from pathlib import Path
 from typing import Any
 
 from common.growth_plot import draw
 from common.isolate import run_fresh
 from common.machine import MachineState, describe
 from common.models import SHAPES, Model, chosen
-from common.tables import markdown, parser, write_json
+from common.tables import markdown, parser, rounded, write_json
 from references import REFERENCES
 from references.measure import measure_fresh
 from scaling import network_of
 
 EXAMPLES = """\
   peers.py --json peers.json --plot peers.svg      an hour or so
+  peers.py --json peers.json --resume --minutes 5  the next five minutes of it
   peers.py --models a,cifar90 --no-growth --budget 2
   peers.py --models b --max-connections 1e6        a quick look at everything
 """
@@ -32,29 +36,58 @@ GROWTH = tuple(name for name in REFERENCES if name != "scikit-learn MLPClassifie
 OURS = "ratoon"
 
 
-def measure_models(given: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Measure every reference on every model."""
-    found: dict[str, dict[str, Any]] = {}
-    for model in chosen(given.models, SHAPES):
-        found[model.name] = {
-            name: measure_one(name, model, given) for name in given.references.split(",")
+class Record:
+    """The figures so far, in a file after every one of them."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.path, self.content = given.json, {"models": {}, "growth": {}}
+        if given.resume and given.json and Path(given.json).exists():
+            self.content = json.loads(Path(given.json).read_text())
+            if self.content["threads"] != given.threads:
+                raise SystemExit(f"{given.json} is of {self.content['threads']} thread(s).")
+        self.content |= {
+            "threads": given.threads,
+            "compared_by": "CPU time" if given.threads == 1 else "wall time",
+            "growth_batch": 5,
         }
-        print(f"{model.name}: " + said(found[model.name]), flush=True)
-    return found
+        self._ends = time.monotonic() + 60 * given.minutes
+
+    @property
+    def has_time(self) -> bool:
+        """Whether another measurement may begin."""
+        return time.monotonic() < self._ends
+
+    def save(self) -> None:
+        """Write what there is."""
+        self.content["best_other"] = best_others(self.content["models"])
+        write_json(self.path, self.content)
+
+
+def measure_models(given: argparse.Namespace, record: Record) -> None:
+    """Measure every reference on every model, as far as that has not been done."""
+    for model in chosen(given.models, SHAPES):
+        rows = record.content["models"].setdefault(model.name, {})
+        for name in given.references.split(","):
+            if name not in rows and record.has_time:
+                rows[name] = measure_one(name, model, given)
+                print(f"{model.name}: " + said({name: rows[name]}), flush=True)
+                record.save()
 
 
 def measure_one(name: str, model: Model, given: argparse.Namespace) -> dict[str, Any]:
     """Measure one reference on one model; ``seconds`` is the figure to compare."""
-    found = measure_fresh(
-        name,
-        model,
-        n_threads=given.threads,
-        budget_s=given.budget,
-        limit_gb=given.limit_gb,
-        timeout_s=given.timeout,
-    )
+    with MachineState() as machine:
+        found = measure_fresh(
+            name,
+            model,
+            n_threads=given.threads,
+            budget_s=given.budget,
+            limit_gb=given.limit_gb,
+            timeout_s=given.timeout,
+        )
     if "skipped" not in found:
         found["seconds"] = found["step_cpu_ms" if given.threads == 1 else "step_ms"] / 1e3
+        found["others_cores"] = machine.facts()["load"]["others_cores"]
     return found
 
 
@@ -68,25 +101,29 @@ def said(by_name: dict[str, Any]) -> str:
     )
 
 
-def measure_growth(given: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+def measure_growth(given: argparse.Namespace, record: Record) -> None:
     """Grow a network until it is too slow, too large or as large as asked for."""
-    growth: dict[str, list[dict[str, Any]]] = {}
     for name in GROWTH:
         if name not in given.references.split(","):
             continue
         most = given.max_connections if name == OURS else given.peers_max_connections
-        points: list[dict[str, Any]] = []
+        points = record.content["growth"].setdefault(name, [])
         neurons = given.min_connections / 20
-        while 20 * neurons <= most * 1.0001:
-            model = network_of(round(neurons), 10.0, 5)
-            point = measure_one(name, model, given)
-            points.append({"connections": model.connections, **point})
-            if "skipped" in point or point["seconds"] > given.slow:
+        for number in range(1000):
+            over = points and (
+                "skipped" in points[-1] or points[-1]["seconds"] * given.factor > given.slow
+            )
+            if 20 * neurons > most * 1.0001 or (number >= len(points) and over):
                 break
+            if number >= len(points):
+                if not record.has_time:
+                    return
+                model = network_of(round(neurons), 10.0, 5)
+                point = measure_one(name, model, given)
+                points.append({"connections": model.connections, **point})
+                print(f"{model.connections:,} connections: " + said({name: point}), flush=True)
+                record.save()
             neurons *= given.factor
-        growth[name] = points
-        print(f"{name}: {len(points)} sizes", flush=True)
-    return growth
 
 
 def best_others(models: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -103,19 +140,35 @@ def best_others(models: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def table(models: dict[str, dict[str, Any]], key: str, factor: float) -> list[dict[str, Any]]:
     """Return lines by reference and columns by model."""
-    names = list(next(iter(models.values())))
+    names = [name for name in REFERENCES if any(name in rows for rows in models.values())]
     return [
-        {
-            "": name,
-            **{
-                model: factor * by_name[name][key]
-                if key in by_name[name]
-                else by_name[name].get("skipped")
-                for model, by_name in models.items()
-            },
-        }
-        for name in names
+        {"": name, **{m: cell(models[m].get(name), key, factor) for m in models}} for name in names
     ]
+
+
+def cell(row: dict[str, Any] | None, key: str, factor: float) -> Any:
+    """Return a figure, the reason why there is none, or nothing."""
+    if row is None:
+        return None
+    return factor * row[key] if key in row else row.get("skipped")
+
+
+def report(content: dict[str, Any]) -> str:
+    """Return everything as Markdown."""
+    models = content["models"]
+    speed = content.get("roofline", {}).get("stream_gb_s", 0)
+    best = [{"model": name, **row} for name, row in content["best_other"].items()]
+    return "\n\n".join(
+        [
+            f"Milliseconds per step, {content['threads']} thread(s), {content['compared_by']}:",
+            markdown(table(models, "seconds", 1e3)),
+            "Peak memory, MB:",
+            markdown(table(models, "step_rss_mb", 1.0)),
+            "The fastest of the others:",
+            markdown(best),
+            f"Memory: {speed:.1f} GB/s. " + describe(content["machine"]),
+        ]
+    )
 
 
 def main() -> None:
@@ -136,33 +189,30 @@ def main() -> None:
     add("--slow", type=float, default=20.0, help="seconds per step at which growth ends")
     add("--stream-elements", type=float, default=2e7, help="of the measured memory stream")
     add("--plot", metavar="OUT", help="picture file, such as peers.svg")
+    add("--markdown", metavar="OUT", help="write the tables to this file as well")
+    add("--resume", action="store_true", help="go on with the figures of the JSON file")
+    add("--minutes", type=float, default=1e6, help="begin no measurement after so many")
     given = arguments.parse_args()
+    record = Record(given)
+    content = record.content
     with MachineState() as machine:
-        roofline = run_fresh(
-            "common.roofline:measure",
-            n_threads=given.threads,
-            threads=given.threads,
-            elements=int(given.stream_elements),
-        )
-        models = measure_models(given)
-        growth = {} if given.no_growth else measure_growth(given)
-    content = {
-        "machine": machine.facts(),
-        "threads": given.threads,
-        "compared_by": "CPU time" if given.threads == 1 else "wall time",
-        "roofline": roofline,
-        "models": models,
-        "best_other": best_others(models),
-        "growth": growth,
-        "growth_batch": 5,
-    }
-    print("\nMilliseconds per step:\n\n" + markdown(table(models, "seconds", 1e3)))
-    print("\nPeak memory, MB:\n\n" + markdown(table(models, "step_rss_mb", 1.0)))
-    print("\nThe fastest of the others:\n")
-    print(markdown([{"model": name, **row} for name, row in content["best_other"].items()]))
-    print(f"\nMemory: {roofline.get('stream_gb_s', 0):.1f} GB/s. " + describe(machine.facts()))
-    write_json(given.json, content)
-    if given.plot and growth:
+        if "roofline" not in content:
+            content["roofline"] = run_fresh(
+                "common.roofline:measure",
+                n_threads=given.threads,
+                threads=given.threads,
+                elements=int(given.stream_elements),
+            )
+        measure_models(given, record)
+        if not given.no_growth:
+            measure_growth(given, record)
+    content["machine"] = machine.facts()
+    record.save()
+    said_at_end = report(rounded(content))
+    print("\n" + said_at_end)
+    if given.markdown:
+        Path(given.markdown).write_text(said_at_end + "\n")
+    if given.plot and any(content["growth"].values()):
         draw(content, given.plot)
 
 

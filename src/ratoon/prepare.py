@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_BLOCK_BYTES = 8 * 2**20
+_BLOCK_BYTES = 2 * 2**20
 
 
 class ConstantFeatureWarning(UserWarning):
@@ -82,10 +82,14 @@ def _of_dense(x: Array, weight: Array, used: NDArray[np.intp]) -> FeatureStatist
         mean += (weight[rows] / total) @ block
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
+        del block  # before the next one comes
     unit = _unit(low, high)
     for rows in _blocks(used, n_features):
-        block = (np.asarray(x[rows], dtype=np.float64) - mean) / unit
+        block = np.array(x[rows], dtype=np.float64)
+        block -= mean
+        block /= unit
         variance += (weight[rows] / total) @ np.square(block, out=block)
+        del block
     largest = float(max(-low.min(initial=0.0), high.max(initial=0.0)))
     return _judged(mean, variance, unit, low, high, largest, used.size)
 

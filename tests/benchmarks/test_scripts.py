@@ -11,7 +11,21 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = ("reading", "selection", "epoch", "rewire", "million", "scaling", "giant", "peers", "tox")
+SCRIPTS = (
+    "reading",
+    "selection",
+    "epoch",
+    "rewire",
+    "million",
+    "scaling",
+    "giant",
+    "peers",
+    "plan",
+    "tox",
+    "strategies",
+    "strategies_accuracy",
+    "boltzmann",
+)
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 
 
@@ -120,6 +134,29 @@ def test_peers_are_measured_or_left_out_with_a_reason(tmp_path):
     assert found["roofline"]["stream_gb_s"] > 0
     assert len(found["growth"]["ratoon"]) == 2
     assert picture.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_peers_go_on_where_they_ended(tmp_path):
+    only = ("--references", "ratoon", "--no-growth", "--budget", 0.05, "--stream-elements", 1e6)
+    first = run_for_json("peers", tmp_path, "--models", "b", *only)
+    tables = tmp_path / "peers.md"
+    both = run_for_json(
+        "peers", tmp_path, "--models", "b,cifar99", *only, "--resume", "--markdown", tables
+    )
+    assert both["models"]["b"] == first["models"]["b"]
+    assert both["roofline"] == first["roofline"]
+    assert both["models"]["cifar99"]["ratoon"]["others_cores"] >= 0
+    assert "|  | b | cifar99 |" in tables.read_text()
+    late = run_for_json("peers", tmp_path, "--models", "d", *only, "--resume", "--minutes", 0)
+    assert late["models"]["d"] == {}
+
+
+@pytest.mark.slow
+def test_plans_are_compared_with_fits(tmp_path):
+    found = run_for_json("plan", tmp_path, "--models", "", "--squares", 1e3, "--budget", 0.1)
+    for network in found["networks"].values():
+        assert all(value > 0 for value in network.values())
 
 
 @pytest.mark.slow

@@ -1,10 +1,13 @@
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.estimators.planning import measured_speed, workspace_bytes
+from ratoon.estimators.planning import workspace_bytes
+from ratoon.estimators.speed import measured_speed
 from ratoon.network import SparseMLP
 
 
@@ -46,9 +49,36 @@ def test_a_plan_of_a_million_neurons_allocates_nothing_of_the_kind():
 
 
 def test_keeping_the_best_network_takes_memory_too():
-    plain = SparseMLPRegressor((50,), density=0.5).plan(20)
-    kept = SparseMLPRegressor((50,), density=0.5, early_stopping=True).plan(20)
+    plain = SparseMLPRegressor((5000, 5000), epsilon=10).plan(20)
+    kept = SparseMLPRegressor((5000, 5000), epsilon=10, early_stopping=True).plan(20)
     assert kept.peak_bytes == plain.peak_bytes + plain.parameter_bytes
+
+
+def test_a_small_network_plans_the_memory_that_samples_are_looked_at_with():
+    small, smaller = (SparseMLPRegressor((n,), density=0.5).plan(20) for n in (50, 5))
+    assert small.peak_bytes == smaller.peak_bytes > 100 * small.parameter_bytes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+def test_memory_stays_within_the_plan():
+    code = """
+import numpy as np
+from ratoon import SparseMLPClassifier
+def peak():
+    [line] = [text for text in open("/proc/self/status") if text.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+X = np.random.default_rng(0).standard_normal((20, 30_000), dtype=np.float32)
+y = np.arange(20) % 2
+how = dict(epsilon=10, batch_size=5, solver="sgd", learning_rate_init=1e-3, max_iter=3, n_jobs=1)
+SparseMLPClassifier((8,), **how).fit(X[:, :9], y)
+before = peak()
+SparseMLPClassifier((30_000, 30_000), **how).fit(X, y)
+print(peak() - before)
+print(SparseMLPClassifier((30_000, 30_000), **how).plan(30_000, n_samples=20).peak_bytes)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    taken, planned = map(int, done.stdout.split())
+    assert 0.5 * planned < taken < 1.25 * planned
 
 
 def test_wide_minibatches_need_room_for_gradients():

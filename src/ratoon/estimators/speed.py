@@ -1,0 +1,124 @@
+"""How long a fit takes, estimated from a few runs of small networks on the machine at hand.
+
+A connection costs the same until the activations that its layer reads and writes at random no
+longer fit into a cache, and more from there on.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from ratoon import kernels
+from ratoon.estimators.presets import Settings, Shape
+from ratoon.evolution import SET, Clock
+from ratoon.initialise import connections_wanted
+from ratoon.kernels import LANES, Rule, Step
+from ratoon.network import SparseMLP
+
+_CACHE_BYTES = 425_000
+_PER_DOUBLING = 0.38
+_SECONDS_PER_EPOCH = 3e-4
+_SECONDS_PER_STEP = 5e-6
+
+
+def padded(batch: int) -> int:
+    """Return how many samples travel together: 1, or a multiple of 8."""
+    return 1 if batch == 1 else math.ceil(batch / LANES) * LANES
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Nanoseconds, on one thread, for a minibatch of some size."""
+
+    per_first_connection: float
+    """Between input and first hidden layer, where no error goes back."""
+    per_connection: float
+    per_value: float
+    per_rewired_connection: float
+
+
+def seconds_of(
+    settings: Settings, shape: Shape, connections: tuple[int, ...], n_threads: int
+) -> tuple[float, float]:
+    """Return the seconds of a step, and of an epoch with its rewirings."""
+    lanes = padded(settings.batch_size)
+    rule, n_states = int(settings.optimizer.rule), settings.optimizer.n_states
+    speed = measured_speed(settings.dtype, lanes, rule, n_states)
+    size = np.dtype(settings.dtype).itemsize
+    total = shape.n_features * settings.batch_size * speed.per_value
+    each = [speed.per_first_connection] + [speed.per_connection] * (len(connections) - 1)
+    layers = pairwise(settings.widths(shape))
+    for (n_in, n_out), count, cost in zip(layers, connections, each, strict=True):
+        rows = min(n_in, n_out) * lanes * size
+        slower = 1.0 + _PER_DOUBLING * max(0.0, math.log2(rows / _CACHE_BYTES))
+        total += count * cost * slower
+    speed_up = 1.0 + 0.8 * (n_threads - 1)
+    per_step = total * 1e-9 / speed_up + _SECONDS_PER_STEP
+    n_steps = math.ceil(shape.n_samples / settings.batch_size)
+    per_epoch = n_steps * per_step + _SECONDS_PER_EPOCH
+    schedule = settings.evolution.schedule
+    if schedule.until > 0:
+        per_rewiring = sum(connections) * speed.per_rewired_connection * 1e-9 / speed_up
+        often = n_steps / schedule.every if schedule.unit == "step" else 1 / schedule.every
+        per_epoch += schedule.until * often * per_rewiring
+    return per_step, per_epoch
+
+
+@cache
+def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
+    """Run small networks and take the time; a third of a second, once per process."""
+    n_wide = max(4096, 2**19 // lanes)
+    wide = _seconds_per_step((n_wide, 1), 16 / n_wide, dtype, lanes, rule, n_states)
+    per_value = wide / (n_wide * lanes)
+    width, density = 1500, 0.02
+    one, two = (
+        _seconds_per_step((width,) * (1 + n) + (4,), density, dtype, lanes, rule, n_states)
+        for n in (1, 2)
+    )
+    count = connections_wanted((width, width), density=density)
+    first = max(one - width * lanes * per_value, 0.1 * one) / count
+    later = max(two - one, 0.5 * one) / count
+    layer = SparseMLP.start((9000, 9000), epsilon=10, seed=0, dtype=dtype).layers[0]
+    layer.clear_state(n_states)
+    seeds = iter(range(10**6))
+    strategy = SET(zeta=0.3)
+    rewiring = _quickest(
+        lambda: strategy.rewire_in_place(layer, Clock(1, 1, 10), next(seeds), n_threads=1)
+    )
+    return Speed(first * 1e9, later * 1e9, per_value * 1e9, rewiring / layer.n_connections * 1e9)
+
+
+def _seconds_per_step(
+    widths: tuple[int, ...], density: float, dtype: str, lanes: int, rule: int, n_states: int
+) -> float:
+    network = SparseMLP.start(widths, density=density, seed=0, dtype=dtype)
+    for layer in network.layers:
+        layer.clear_state(n_states)
+    native = network.native("squared_error", 1)
+    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=dtype), dtype)
+    targets = np.zeros((lanes, widths[-1]), dtype=dtype)
+    n_steps = 4
+    order = np.tile(np.arange(lanes, dtype=np.int64), n_steps)
+    step = Step(lr=0.0, mu=0.9, beta2=0.999, adam_eps=1.0)
+    run: Callable[[], object] = lambda: native.train(  # noqa: E731
+        samples, targets, order, lanes, Rule(rule), [step] * n_steps
+    )
+    return _quickest(run) / n_steps
+
+
+def _quickest(run: Callable[[], object], at_least_s: float = 0.05) -> float:
+    run()  # once to warm up
+    times: list[float] = []
+    while len(times) < 3 or sum(times) < at_least_s:
+        # Of this thread alone: what other processes do must not make a plan longer.
+        started = time.thread_time()
+        run()
+        times.append(max(time.thread_time() - started, 1e-9))
+    return min(times)
