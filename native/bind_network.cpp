@@ -274,8 +274,8 @@ template <typename T>
 void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
              OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
              OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
-             Vector<const Index> order, const std::vector<Rows<T>>& inputs,
-             const std::vector<Rows<T>>& deltas) {
+             Vector<const Index> order, std::uint64_t dropout_seed, Index step,
+             const std::vector<Rows<T>>& inputs, const std::vector<Rows<T>>& deltas) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
     const Targets<T> what = checked_batch(network, samples, targets, sample_weights, offset, order);
@@ -293,7 +293,8 @@ void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> tar
     }
     const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
     nb::gil_scoped_release release;
-    network.signals(samples.view, what, how, order.data(), n, to_inputs, to_deltas);
+    network.signals(samples.view, what, how, order.data(), n, dropout_seed, step, to_inputs,
+                    to_deltas);
 }
 
 template <typename T>
@@ -352,7 +353,8 @@ void bind_for(nb::module_& m, const char* name) {
         .def("signals", &signals<T>, "samples"_a, "targets"_a.noconvert(),
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
-             "order"_a.noconvert(), "inputs"_a.noconvert(), "deltas"_a.noconvert())
+             "order"_a.noconvert(), "dropout_seed"_a, "step"_a, "inputs"_a.noconvert(),
+             "deltas"_a.noconvert())
         .def("gradients", &gradients<T>, "samples"_a, "targets"_a.noconvert(),
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,

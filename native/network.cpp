@@ -438,10 +438,13 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
 template <typename T>
 void Network<T>::signals(const Samples& samples, const Targets<T>& targets,
                          const Standardize<T>& how, const Index* order, Index n,
-                         std::vector<T*> inputs, std::vector<T*> deltas) {
+                         std::uint64_t dropout_seed, Index step, std::vector<T*> inputs,
+                         std::vector<T*> deltas) {
     prepare(n, true);
     sparse_.reset();
-    dropout_seed_ = step_ = block_ = 0;
+    dropout_seed_ = dropout_seed;
+    step_ = std::uint64_t(step);
+    block_ = 0;
     load(samples, how, order, n);
     for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
     output_error(targets, order, n, weight_of(targets, order, n));

@@ -87,7 +87,8 @@ class Network {
     // Activations of one minibatch and error signals at every layer, for strategies that look at
     // absent connections: rows of inputs[l] and deltas[l] are neurons, columns are samples.
     void signals(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                 const Index* order, Index n, std::vector<T*> inputs, std::vector<T*> deltas);
+                 const Index* order, Index n, std::uint64_t dropout_seed, Index step,
+                 std::vector<T*> inputs, std::vector<T*> deltas);
 
     // The gradient of the mean loss over the samples named by order, for every connection and
     // bias; returns the mean loss.  Nothing is updated.

@@ -50,6 +50,9 @@ void derive(Activation kind, T slope, const T* y, T unscale, T* d, Index n) {
             for (Index k = 0; k < n; ++k) d[k] = y[k] > 0 ? d[k] : T(0);
             return;
         case Activation::leaky_relu:
+            // An output of 0 says nothing of its input's sign where the slope is 0, as relu's.
+            for (Index k = 0; k < n; ++k) d[k] = y[k] > 0 ? d[k] : slope * d[k];
+            return;
         case Activation::all_relu:
             for (Index k = 0; k < n; ++k) d[k] = y[k] < 0 ? slope * d[k] : d[k];
             return;

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ratoon.kernels import Rule, Step, as_samples
+from ratoon.kernels import Rule, Step, as_samples, derive
 from ratoon.network import SparseMLP
 
 
@@ -39,3 +39,9 @@ def test_a_minibatch_in_blocks_is_one_minibatch():
     for layer, dw in enumerate(whole):
         mean = (halves[0][1][layer] + halves[1][1][layer]) / 2
         assert_allclose(dw, mean, rtol=1e-10, atol=1e-15)
+
+
+def test_a_slope_of_0_is_that_of_relu():
+    d = np.ones(3)
+    derive("leaky_relu", np.array([2.0, 0.0, 0.0]), d, slope=0.0)
+    assert d.tolist() == [1.0, 0.0, 0.0]

@@ -232,16 +232,17 @@ def test_gradients_agree_with_their_twin_and_change_nothing(model, n, wanted):
     assert model.bytes() == before
 
 
-@given(model=models(), n=BATCHES, wanted=EXTRAS)
-def test_signals_agree_with_their_twin_and_change_nothing(model, n, wanted):
+@given(model=models(), n=BATCHES, wanted=EXTRAS, seed=st.integers(0, 99), step=st.integers(0, 99))
+def test_signals_agree_with_their_twin_and_change_nothing(model, n, wanted, seed, step):
     x, targets, extras = data_for(model, n + 3, **wanted)
+    when = {"dropout_seed": seed, "step": step}
     order = np.random.default_rng(1).permutation(n + 3)[:n]
     _, twin = model.twin()
     before = model.bytes()
 
-    signals = model.native().signals(as_samples(x, model.dtype), targets, order, **extras)
+    signals = model.native().signals(as_samples(x, model.dtype), targets, order, **extras, **when)
 
-    exact = twin.signals(as_float64(x), as_float64(targets), order, **exact_extras(extras))
+    exact = twin.signals(as_float64(x), as_float64(targets), order, **exact_extras(extras), **when)
     rtol = RTOL[model.dtype]
     for pair, exact_pair in zip(signals, exact, strict=True):
         for actual, expected in zip(pair, exact_pair, strict=True):

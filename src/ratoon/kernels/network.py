@@ -200,8 +200,12 @@ class NativeNetwork:
         sample_weights: Array | None = None,
         offset: Array | None = None,
         scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        step: int = 0,
     ) -> list[tuple[Array, Array]]:
         """Return what flows through every layer for one minibatch: (activations, errors).
+
+        Neurons drop out as they will in training's step of that number.
 
         The gradient at any position (i, j) of a layer, connected or not, is
         ``activations[i] @ errors[j]``.
@@ -210,6 +214,8 @@ class NativeNetwork:
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
             *self._chosen(samples, targets, order, sample_weights, offset, scaling),
+            dropout_seed,
+            step,
             inputs,
             deltas,
         )

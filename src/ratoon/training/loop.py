@@ -317,6 +317,8 @@ class Training:
                         sample_weights=self.data.weights,
                         offset=self.data.offset,
                         scaling=self.network.scaling,
+                        dropout_seed=derive_seed(self.plan.seed, "dropout"),
+                        step=clock.step,
                     )
                 )
             return found[index]

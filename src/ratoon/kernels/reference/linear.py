@@ -138,7 +138,9 @@ def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
     """
     if kind == "relu":
         d *= y > 0
-    elif kind in ("leaky_relu", "all_relu"):
+    elif kind == "leaky_relu":
+        d[~(y > 0)] *= slope
+    elif kind == "all_relu":
         d[y < 0] *= slope
     elif kind == "tanh":
         d *= 1 - y**2

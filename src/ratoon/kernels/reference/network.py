@@ -147,11 +147,13 @@ class ReferenceNetwork:
         sample_weights: Array | None = None,
         offset: Array | None = None,
         scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        step: int = 0,
     ) -> list[tuple[Array, Array]]:
         """Return what flows through every layer for one minibatch: (activations, errors)."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
         blocks = [(order.size, lanes_of(order.size))]
-        flows = self._forward(as_read(samples, scaling)[order].T, blocks, 0, 0)
+        flows = self._forward(as_read(samples, scaling)[order].T, blocks, dropout_seed, step)
         self._output_error(flows[-1], targets, order, weights, offset)
         self._backward(flows, Rule.SGD, Step(lr=0.0))
         return [(flow.x, flow.error) for flow in flows]
