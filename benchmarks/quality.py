@@ -16,6 +16,7 @@ from pathlib import Path
 
 from quality.regression import study
 from quality.report import write_report
+from quality.rewiring_report import run_missing, write_map
 from quality.rows import METHODS, read_rows, run_all
 from quality.sets import WIDE, default_folder, names_in
 
@@ -27,6 +28,7 @@ examples:
   python benchmarks/quality.py --quick
   python benchmarks/quality.py --report        # only write the tables again
   python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
+  python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; goes on if repeated
 """
 
 
@@ -58,6 +60,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="two splits, three cheap methods")
     parser.add_argument("--report", action="store_true", help="run nothing")
     parser.add_argument("--regression", action="store_true", help="the regression study instead")
+    parser.add_argument("--rewiring", action="store_true", help="the map of rewiring instead")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop the map after these")
     return parser.parse_args()
 
 
@@ -67,6 +71,12 @@ def main() -> None:
     if given.regression:
         n_seeds = 2 if given.quick else 5
         print(study(given.out.with_name("quality-regression.md"), n_seeds, given.jobs))
+        return
+    if given.rewiring:
+        rows = given.rows.with_name("rewiring.csv")
+        seeds = [0] if given.quick else list(range(10))
+        run_missing(rows, given.data if given.data.is_dir() else None, seeds, given.minutes)
+        print(write_map(rows, given.out.with_name("rewiring.md")))
         return
     sets = names_in(given.data) if given.sets is None else given.sets.split(",")
     if given.sets == "wide" or (given.quick and given.sets is None):

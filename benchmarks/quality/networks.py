@@ -1,4 +1,4 @@
-"""Networks of the study: ratoon's default, recipe G, and the paper's SET and FixProb.
+"""Networks of the study: ratoon's default, recipe G, the paper's SET and FixProb, SET that settles.
 
 Recipe G here is built on ratoon's own engine.  Its linear path beside the hidden layer is left
 out (scouting: worth 0.2 to 0.8 points), and its rewiring grows at random instead of by strength.
@@ -15,7 +15,7 @@ from scipy.special import softmax
 from quality.rivals import Answer, strength
 from quality.sets import Split, standardised
 from ratoon import SparseMLPClassifier
-from ratoon.evolution import SET, Static, Strategy
+from ratoon.evolution import SET, Strategy
 from ratoon.experiments.trial import PaperSettings, run_trial
 from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
@@ -70,10 +70,12 @@ def recipe_g(parts: Split, seed: int) -> Answer:
     return outputs.argmax(axis=1), softmax(2.0 * outputs.astype(np.float64), axis=1)
 
 
-def paper(parts: Split, seed: int, *, evolves: bool) -> dict[str, float]:
-    """The paper's SET or FixProb: accuracy at the last epoch, and at the best for the test rows."""
+def paper(parts: Split, seed: int, *, strategy: Strategy) -> dict[str, float]:
+    """The paper's model, rewired by a strategy or left static, which is FixProb.
+
+    Accuracy is that of the last epoch; that of the best for the test rows is noted beside it.
+    """
     n_features = parts.x.shape[1]
-    strategy: Strategy = SET(0.3) if evolves else Static()
     x = np.vstack((parts.x, parts.x_test)).astype(np.float32)
     y = np.concatenate((parts.y, parts.y_test))
     settings = PaperSettings(

@@ -19,6 +19,8 @@ from threadpoolctl import threadpool_limits
 from quality import networks, rivals
 from quality.scores import judge
 from quality.sets import Split, load, split
+from ratoon.estimators.presets import settling
+from ratoon.evolution import SET, Static
 
 COLUMNS = (
     "method",
@@ -44,8 +46,9 @@ METHODS: dict[str, Callable[[Split, int], Any]] = {
     "lightgbm": rivals.lightgbm,
     "xgboost": rivals.xgboost,
     "recipe_g": networks.recipe_g,
-    "fixprob": partial(networks.paper, evolves=False),
-    "set": partial(networks.paper, evolves=True),
+    "fixprob": partial(networks.paper, strategy=Static()),
+    "set": partial(networks.paper, strategy=SET(0.3)),
+    "set_settles": partial(networks.paper, strategy=settling(0.3)),
 }
 
 Key = tuple[str, str, int]

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.estimators.presets import PRESETS, Shape, resolve
+from ratoon.estimators.presets import PRESETS, Shape, resolve, settling
 from ratoon.evolution import SET, Static
 from ratoon.optimizers import SGD, Adam, constant
 
@@ -71,9 +71,18 @@ def test_a_learning_rate_without_a_solver_means_sgd():
 
 
 def test_zeta_belongs_to_set_and_an_object_brings_its_own():
-    assert settings(evolution="set", zeta=0.1).evolution == SET(zeta=0.1)
+    assert settings(evolution="set", zeta=0.1).evolution == settling(0.1)
     assert settings(evolution=SET(zeta=0.2), zeta=0.1).evolution == SET(zeta=0.2)
     assert settings(zeta=0.1).evolution.zeta == 0.1
+
+
+def test_set_settles_unless_the_paper_is_asked_for():
+    at_rest = settings(evolution="set").evolution
+    assert settings().evolution == at_rest
+    assert (at_rest.grown, at_rest.anneal) == ("zero", "cosine")
+    assert at_rest.until < 1
+    assert settings(evolution="set", preset="paper").evolution == SET(zeta=0.3)
+    assert settings(preset="paper").evolution == SET(zeta=0.3)
 
 
 @pytest.mark.parametrize("n_samples", [1, 15, 30, 64])

@@ -42,8 +42,9 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     evolution : "auto", str or strategy, default="auto"
         How connections change: ``"set"``, ``"static"``, any name of
         ``ratoon.evolution.STRATEGIES``, or a strategy object, whose own parameters then count
-        instead of ``zeta``.  ``"auto"`` is SET that settles: it rewires ever less, and ends when
-        70 percent of training are over.
+        instead of ``zeta``.  ``"auto"`` and ``"set"`` are SET that settles: new connections
+        start at 0, and ever fewer come until half of training is over.  With
+        ``preset="paper"`` both are SET as published.
     activation : str, default="relu"
         ``"relu"``, ``"leaky_relu"``, ``"all_relu"``, ``"tanh"``, ``"logistic"`` or
         ``"identity"``.
