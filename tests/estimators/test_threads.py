@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import joblib
 import numpy as np
 import pytest
@@ -48,3 +52,36 @@ def test_workers_of_joblib_are_told_their_share(monkeypatch):
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         [found] = joblib.Parallel(n_jobs=2)([joblib.delayed(available_cores)()])
     assert found == 1
+
+
+def cores_found_after(preparation):
+    code = preparation + "from ratoon.estimators.threads import available_cores\n"
+    code += "print(available_cores())\n"
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system knows no affinity")
+def test_a_process_that_may_use_one_core_uses_one():
+    assert (
+        cores_found_after("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n")
+        == 1
+    )
+
+
+FAKED_QUOTA = """
+import builtins, io, os
+real_open, real_exists, quota = builtins.open, os.path.exists, "/sys/fs/cgroup/cpu.max"
+os.path.exists = lambda path: path == quota or real_exists(path)
+def fake_open(path, *rest, **more):
+    return io.StringIO("100000 100000") if path == quota else real_open(path, *rest, **more)
+builtins.open = fake_open
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="containers limit cores on Linux")
+def test_the_quota_of_a_container_is_honoured():
+    assert cores_found_after(FAKED_QUOTA) == 1
