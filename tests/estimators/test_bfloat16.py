@@ -94,6 +94,15 @@ def test_strategies_that_plan_work_on_it_as_on_any(samples):
     assert fitted.network_.layers[0].is_bfloat16
 
 
+def test_the_plan_counts_its_bytes(samples):
+    x, y = samples
+    fitted = classifier().fit(x, y)
+    parameters = sum(
+        layer.nbytes() - layer.topology.starts.nbytes for layer in fitted.network_.layers
+    )
+    assert classifier().plan(30, n_samples=120, n_outputs=3).parameter_bytes == parameters
+
+
 def test_a_file_with_what_is_no_number_is_refused():
     network = SparseMLP.start((4, 3), density=1.0, seed=0, dtype="bfloat16")
     raw = to_bytes(Document({}, networks=[network]))

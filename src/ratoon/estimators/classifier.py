@@ -140,9 +140,11 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         to the bit.
     random_state : int, generator or None, default=None
         Same integer, same network.
-    dtype : "auto", "float32" or "float64", default="auto"
-        Numbers to compute with.  ``"auto"`` is float64 while connections times samples are at
-        most four million, when time hardly matters, and float32 from there on.
+    dtype : "auto", "float32", "float64" or "bfloat16", default="auto"
+        Numbers to compute with.  ``"bfloat16"`` computes in float32 and keeps the weights in 16
+        bits, rounded by chance after every step: a connection then takes 10 bytes instead of 12,
+        or 6 instead of 8 without momentum.  ``"auto"`` is float64 while connections times samples
+        are at most four million, when time hardly matters, and float32 from there on.
     verbose : int, default=0
         1 for a progress bar.
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from ratoon.estimators.presets import Settings, Shape
 from ratoon.estimators.speed import padded, seconds_of
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
+from ratoon.kernels.types import checked_dtype, is_bfloat16
 
 BLOCK = 32
 """Samples of a minibatch that native code takes at a time."""
@@ -101,10 +100,12 @@ def make_plan(
         connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
         for layer in layers
     )
-    size = np.dtype(settings.dtype).itemsize
-    values = 1 + settings.optimizer.n_states
+    size = checked_dtype(settings.dtype).itemsize
+    weight_size = 2 if is_bfloat16(settings.dtype) else size
+    n_states = settings.optimizer.n_states
     biases = sum(widths[1:])
-    parameters = sum(connections) * (_INDEX_BYTES + size * values) + biases * size * values
+    per_connection = _INDEX_BYTES + weight_size + size * n_states
+    parameters = sum(connections) * per_connection + biases * size * (1 + n_states)
     rewires = settings.evolution.schedule.until > 0
     per_step, per_epoch = seconds_of(settings, shape, connections, n_threads)
     return FitPlan(

@@ -20,6 +20,7 @@ from ratoon.estimators.presets import Settings, Shape
 from ratoon.evolution import SET, Clock
 from ratoon.initialise import connections_wanted
 from ratoon.kernels import LANES, Rule, Step
+from ratoon.kernels.types import checked_dtype
 from ratoon.network import SparseMLP
 
 _CACHE_BYTES = 425_000
@@ -51,7 +52,7 @@ def seconds_of(
     lanes = padded(settings.batch_size)
     rule, n_states = int(settings.optimizer.rule), settings.optimizer.n_states
     speed = measured_speed(settings.dtype, lanes, rule, n_states)
-    size = np.dtype(settings.dtype).itemsize
+    size = checked_dtype(settings.dtype).itemsize
     total = shape.n_features * settings.batch_size * speed.per_value
     each = [speed.per_first_connection] + [speed.per_connection] * (len(connections) - 1)
     layers = pairwise(settings.widths(shape))
@@ -102,8 +103,9 @@ def _seconds_per_step(
     for layer in network.layers:
         layer.clear_state(n_states)
     native = network.native("squared_error", 1)
-    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=dtype), dtype)
-    targets = np.zeros((lanes, widths[-1]), dtype=dtype)
+    kind = checked_dtype(dtype)
+    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=kind), kind)
+    targets = np.zeros((lanes, widths[-1]), dtype=kind)
     n_steps = 4
     order = np.tile(np.arange(lanes, dtype=np.int64), n_steps)
     step = Step(lr=0.0, mu=0.9, beta2=0.999, adam_eps=1.0)
