@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 
 Scores = dict[tuple[str, int], dict[str, dict[int, float]]]
 COLUMNS = ("kind", "samples", "strategy", "seed", "accuracy")
+MOST, DARK = 20.0, 13.0
 SHOWN = {"set": "SET", "rigl": "RigL", "published": "SET as published"}
 
 INTRODUCTION = """\
@@ -100,8 +101,9 @@ def write_map(path: Path, out: Path) -> str:
 def _text(gain: Any) -> str:
     if gain.size == 0:
         return "-"
-    error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else float("nan")
-    return f"{gain.mean():+.1f} ± {error:.1f}"
+    if gain.size == 1:
+        return f"{gain.mean():+.1f}"
+    return f"{gain.mean():+.1f} ± {gain.std(ddof=1) / np.sqrt(gain.size):.1f}"
 
 
 def draw(scores: Scores, path: Path) -> None:
@@ -114,8 +116,10 @@ def draw(scores: Scores, path: Path) -> None:
                 gain = gains(scores.get((kind, n_samples), {}), name)
                 if gain.size:
                     values[i, j] = gain.mean()
-                    panel.text(j, i, f"{gain.mean():+.1f}", ha="center", va="center", fontsize=9)
-        image = panel.imshow(values, cmap="RdBu", vmin=-20, vmax=20, aspect="auto")
+                    colour = "white" if abs(gain.mean()) > DARK else "black"
+                    text = f"{gain.mean():+.1f}"
+                    panel.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
+        image = panel.imshow(values, cmap="RdBu", vmin=-MOST, vmax=MOST, aspect="auto")
         panel.set_xticks(range(len(SAMPLES)), [f"{n:,}" for n in SAMPLES])
         panel.set_yticks(range(len(SIGNALS)), SIGNALS)
         panel.set_xlabel("samples")
