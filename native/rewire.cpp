@@ -128,22 +128,33 @@ T chosen(bool second, T a, T b) {
     return std::bit_cast<T>(Bits<T>(first ^ difference));
 }
 
+// How many empty positions lie below each survivor of a tile: number s, at key K, has K - s.
+template <bool in_groups>
+void count_empty_below(Tile tile, const Packed* packed, Index n,
+                       std::uint32_t* empty_below) noexcept {
+    for (Index s = 0; s < n; ++s) {
+        empty_below[s] = std::uint32_t(tile.template key<in_groups>(packed[s])) - std::uint32_t(s);
+    }
+}
+
 // Spreads the survivors of one tile, which stand at first .. first + s, to the right and sets the
 // r new connections between them; `slot` is where the tile ends.
 //
 // Whether the next one is old or new is a coin toss that no processor foresees, so both are made
-// and one is taken.
+// and one is taken.  What the toss depends on is at hand before, in `empty_below`; and arguments
+// are copies, so that the compiler need not fear that storing an index changes them.
 template <bool in_groups, typename W, typename T, int n_carried>
-void spread(const Tile& tile, const Moved<W, T, n_carried>& values, Packed* packed, Index first,
-            Index s, const std::uint32_t* ranks, const W* fresh, Index r, Index slot) noexcept {
+void spread(Tile tile, Moved<W, T, n_carried> values, Packed* packed, Index first, Index s,
+            const std::uint32_t* ranks, const W* fresh, Index r, Index slot,
+            std::uint32_t* empty_below) noexcept {
+    count_empty_below<in_groups>(tile, packed + first, s, empty_below);
     while (s > 0 && r > 0) {
         const Index from = first + s - 1;
-        const Packed old = packed[from];
-        const std::uint64_t rank = ranks[r - 1];
-        const bool is_new = rank >= tile.template key<in_groups>(old) - std::uint64_t(s - 1);
-        const Packed place = tile.template at<in_groups>(rank + std::uint64_t(s));
+        const std::uint32_t rank = ranks[r - 1];
+        const bool is_new = rank >= empty_below[s - 1];
+        const Packed place = tile.template at<in_groups>(std::uint64_t(rank) + std::uint64_t(s));
         --slot;
-        packed[slot] = chosen(is_new, old, place);
+        packed[slot] = chosen(is_new, packed[from], place);
         values.weights[slot] = chosen(is_new, values.weights[from], fresh[r - 1]);
         for (int c = 0; c < n_carried; ++c) {
             values.carried[c][slot] = chosen(is_new, values.carried[c][from], T(0));
@@ -193,6 +204,11 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
     std::vector<Index> starts = summed(survivors, drawn.starts);
     Buffer<Packed> indices(topology.n_connections());
     Packed* packed = indices.data();
+    Index most = 0;  // survivors of a tile
+    for (Index t = 0; t < grid.n_tiles(); ++t) {
+        most = std::max(most, survivors[t + 1] - survivors[t]);
+    }
+    Buffer<std::uint32_t> empty_below(most);
     auto next = std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts),
                                            std::move(indices));
     // All memory is at hand: from here on nothing fails, so nobody sees half a rewiring.
@@ -206,7 +222,7 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
             grid.grouped ? spread<true, W, T, n_carried> : spread<false, W, T, n_carried>;
         in_order(grid.tile(t), values, packed, survivors[t], survivors[t + 1] - survivors[t],
                  drawn.ranks.data() + first_new, fresh.data() + first_new,
-                 drawn.starts[t + 1] - first_new, next->starts()[t + 1]);
+                 drawn.starts[t + 1] - first_new, next->starts()[t + 1], empty_below.data());
     }
     return {std::move(next), n_grown};
 }
