@@ -26,7 +26,7 @@ GROWN_WEIGHTS = ("init", "zero")
 class SET(LayerwiseStrategy):
     """Prune the weakest connections of each sign, grow as many at random.
 
-    Cost per rewiring: about 20 nanoseconds per connection on one thread; memory for one more
+    Cost per rewiring: about 15 nanoseconds per connection on one thread; memory for one more
     array of indices.
 
     Parameters
