@@ -64,7 +64,7 @@ def run_trials(
     assert data.y is not None
     crc = zlib.crc32(memoryview(x).cast("B"), zlib.crc32(np.ascontiguousarray(data.y).tobytes()))
     seeds = range(effort.seed, effort.seed + effort.trials)
-    whats = [
+    kinds = [
         {
             "data": f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}",
             "settings": asdict(settings),
@@ -74,14 +74,14 @@ def run_trials(
         }
         for seed in seeds
     ]
-    known = [effort.store.get(what) for what in whats]
+    known = [effort.store.get(what) for what in kinds]
     missing = [seed for seed, result in zip(seeds, known, strict=True) if result is None]
     tasks = ((data.y, settings, method, validation, effort.n_threads, seed) for seed in missing)
     fresh = fan_out(_result, x, tasks, n_jobs=effort.n_jobs)
     hidden = "-".join(map(str, settings.hidden)) or "no"
     name = f"{method}, {hidden} hidden{', with validation' if validation else ''}"
     results = []
-    for number, (what, kept) in enumerate(zip(whats, known, strict=True), start=1):
+    for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
         result = next(fresh) if kept is None else kept
         how = f"{result.seconds:.0f} s" if kept is None else "kept from before"
         if kept is None:
