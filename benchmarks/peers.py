@@ -19,7 +19,7 @@ from typing import Any
 
 from common.growth_plot import draw
 from common.isolate import run_fresh
-from common.machine import MachineState, describe
+from common.machine import MachineState
 from common.models import SHAPES, Model, chosen
 from common.tables import markdown, parser, rounded, write_json
 from references import REFERENCES
@@ -51,6 +51,7 @@ class Record:
             "growth_batch": 5,
         }
         self._ends = time.monotonic() + 60 * given.minutes
+        self.is_new = False
 
     @property
     def has_time(self) -> bool:
@@ -58,7 +59,8 @@ class Record:
         return time.monotonic() < self._ends
 
     def save(self) -> None:
-        """Write what there is."""
+        """Write what there is, something new."""
+        self.is_new = True
         self.content["best_other"] = best_others(self.content["models"])
         write_json(self.path, self.content)
 
@@ -87,7 +89,8 @@ def measure_one(name: str, model: Model, given: argparse.Namespace) -> dict[str,
         )
     if "skipped" not in found:
         found["seconds"] = found["step_cpu_ms" if given.threads == 1 else "step_ms"] / 1e3
-        found["others_cores"] = machine.facts()["load"]["others_cores"]
+        facts = machine.facts()
+        found["others_cores"], found["commit"] = facts["load"]["others_cores"], facts["commit"]
     return found
 
 
@@ -155,9 +158,13 @@ def cell(row: dict[str, Any] | None, key: str, factor: float) -> Any:
 
 def report(content: dict[str, Any]) -> str:
     """Return everything as Markdown."""
-    models = content["models"]
+    models = {name: content["models"][name] for name in SHAPES if content["models"].get(name)}
     speed = content.get("roofline", {}).get("stream_gb_s", 0)
-    best = [{"model": name, **row} for name, row in content["best_other"].items()]
+    best = [
+        {"model": name, **content["best_other"][name]}
+        for name in models
+        if name in content["best_other"]
+    ]
     return "\n\n".join(
         [
             f"Milliseconds per step, {content['threads']} thread(s), {content['compared_by']}:",
@@ -166,9 +173,22 @@ def report(content: dict[str, Any]) -> str:
             markdown(table(models, "step_rss_mb", 1.0)),
             "The fastest of the others:",
             markdown(best),
-            f"Memory: {speed:.1f} GB/s. " + describe(content["machine"]),
+            f"Memory: {speed:.1f} GB/s. {content['machine']['cpu']}. " + circumstances(content),
         ]
     )
+
+
+def circumstances(content: dict[str, Any]) -> str:
+    """Say how busy the machine was over all figures, and which versions were measured.
+
+    Figures may come from several runs, so the state of the last one says little.
+    """
+    rows = [row for by_name in content["models"].values() for row in by_name.values()]
+    rows += [row for points in content["growth"].values() for row in points]
+    busy = [row["others_cores"] for row in rows if row.get("others_cores") is not None]
+    commits = sorted({row["commit"] for row in rows if "commit" in row})
+    text = f"Other processes kept {min(busy)} to {max(busy)} cores busy" if busy else ""
+    return f"{text}; commits {', '.join(commits) or 'not noted'}."
 
 
 def main() -> None:
@@ -206,8 +226,9 @@ def main() -> None:
         measure_models(given, record)
         if not given.no_growth:
             measure_growth(given, record)
-    content["machine"] = machine.facts()
-    record.save()
+    if record.is_new or "machine" not in content:
+        content["machine"] = machine.facts()
+        record.save()
     said_at_end = report(rounded(content))
     print("\n" + said_at_end)
     if given.markdown:

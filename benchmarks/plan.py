@@ -106,15 +106,22 @@ def measure(model: dict[str, Any], n_epochs: int) -> dict[str, Any]:
 
 
 def both(shape: Model, budget_s: float) -> dict[str, Any]:
-    """Plan in one process and fit in another: a plan, too, leaves memory behind."""
+    """Plan in one process and fit in two others: a plan, too, leaves memory behind.
+
+    Where arrays come to lie in memory decides up to a third of a step's time; the luckier of the
+    two fits counts, and the larger of their peaks.
+    """
     planned = run_fresh("plan:predict", model=shape.to_dict())
     if "failed" in planned:
         raise SystemExit(f"{shape.name}: {planned['failed']}")
     n_epochs = int(np.clip(budget_s / planned["planned_epoch_s"], 4, 50))
-    measured = run_fresh("plan:measure", model=shape.to_dict(), n_epochs=n_epochs)
-    if "failed" in measured:
-        raise SystemExit(f"{shape.name}: {measured['failed']}")
-    return {**planned, **measured}
+    fits = [run_fresh("plan:measure", model=shape.to_dict(), n_epochs=n_epochs) for _ in range(2)]
+    for fit in fits:
+        if "failed" in fit:
+            raise SystemExit(f"{shape.name}: {fit['failed']}")
+    of_memory = max(fit["measured_mb"] for fit in fits)
+    least = {name: min(fit[name] for fit in fits) for name in fits[0]}
+    return {**planned, **least, "measured_mb": of_memory}
 
 
 def row_of(name: str, found: dict[str, Any]) -> dict[str, Any]:
