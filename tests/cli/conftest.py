@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 def model(folder):
     """A classifier trained on such a table, as a file."""
     path = folder / "model.ratoon"
-    data = write_table(folder / "training.csv")
+    data = write_table(folder / "training.csv", n=200)
     assert main(["train", str(data), "--label", "outcome", "-q", "-o", str(path)]) == 0
     return path
 

@@ -94,7 +94,7 @@ def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
     wide = _seconds_per_step((n_wide, 1), 16 / n_wide, dtype, lanes, rule, n_states)
     per_value = wide / (n_wide * lanes)
     # Wide enough not to hang on where in memory a few pages lie, narrow enough to be quick.
-    size = np.dtype(dtype).itemsize
+    size = checked_dtype(dtype).itemsize
     width = int(np.clip(_CACHE_BYTES // (lanes * size), 4000, 32_000))
     density = 20 / width
     one, two = (
@@ -118,8 +118,9 @@ def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
 def _seconds_per_step(
     widths: tuple[int, ...], density: float, dtype: str, lanes: int, rule: int, n_states: int
 ) -> float:
-    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=dtype), dtype)
-    targets = np.zeros((lanes, widths[-1]), dtype=dtype)
+    kind = checked_dtype(dtype)
+    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=kind), kind)
+    targets = np.zeros((lanes, widths[-1]), dtype=kind)
     n_steps = 4
     order = np.tile(np.arange(lanes, dtype=np.int64), n_steps)
     step = Step(lr=0.0, mu=0.9, beta2=0.999, adam_eps=1.0)
