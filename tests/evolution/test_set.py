@@ -9,7 +9,8 @@ from ratoon.evolution import SET, Clock, LayerState
 from ratoon.evolution.prune import strongest, strongest_of_each_sign
 from ratoon.initialise import weight_scale
 from ratoon.topology import GROWN, Topology
-from tests.evolution.cases import CLOCK, random_layer, sparse_layer
+from tests.evolution.cases import CLOCK, network, random_layer, sparse_layer
+from tests.evolution.dense import assert_twins_agree
 
 
 @pytest.fixture
@@ -47,6 +48,20 @@ def test_pruning_by_sign_differs_from_pruning_by_magnitude():
 def test_of_equal_weights_those_in_lower_slots_go_first():
     assert_array_equal(strongest(np.array([1.0, -1.0, 1.0, 0.5]), 2), [1, 2])
     assert_array_equal(strongest_of_each_sign(np.array([1.0, 1.0, -1.0, -1.0]), 0.5), [1, 3])
+
+
+def test_a_dense_network_with_masks_ends_with_the_same_topology():
+    def dense(layers, clock, memory):
+        for layer in layers:
+            count = layer.count
+            for negative in (True, False):
+                places = np.flatnonzero(layer.mask & (np.signbit(layer.weights) == negative))
+                order = np.argsort(np.abs(layer.weights.ravel()[places]))
+                weakest = places[order[: round(0.3 * places.size)]]
+                layer.prune(np.unravel_index(weakest, layer.mask.shape))
+            layer.grow_as_drawn(count - layer.count)
+
+    assert_twins_agree(SET(zeta=0.3, grown="zero"), network(dtype=np.float64), dense)
 
 
 def test_grown_zero_leaves_what_the_network_computes(layer):

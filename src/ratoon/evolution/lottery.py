@@ -3,6 +3,8 @@
 Train, prune the smallest weights, put the others back to where they started, train again, and so on
 for several rounds.  What is left, with its first weights, is a *ticket*.  It takes a whole training
 per round and begins with all connections there can be, so it is for models that fit densely.
+Exact as published, with one pruning fraction for hidden layers and one for the last.  Cost between
+two rounds: sorting each layer's magnitudes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Static: the topology a network starts with is the one it ends with (MLP-FixProb)."""
+"""Static: the topology a network starts with is the one it ends with.
+
+The baseline MLP-FixProb of Mocanu et al., Nature Communications 9:2383, 2018.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from ratoon.topology import Rewiring
 @dataclass(frozen=True)
 class Static(LayerwiseStrategy):
     """Never rewire.  The baseline called MLP-FixProb in the SET papers.
+
+    Exact: nothing happens.  Cost per rewiring: none, as there is none.
 
     Examples
     --------
