@@ -12,7 +12,8 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan tsan fuzz soak audit clean
+.PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
+.PHONY: fuzz soak audit clean
 
 help:
 	@echo "make demo | test | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
@@ -101,7 +102,8 @@ docs: $(VENV)/docs.stamp build
 
 # A sanitizer gets a build folder and an environment of its own.  The environment holds nothing
 # but ratoon; for all other packages it looks into the main one.  Reports would be swallowed by
-# pytest's capture, hence -s; what counts is the exit code.
+# pytest's capture, hence -s; what counts is the exit code.  Doctests are those of the package that
+# was built, not of src, where there is no native module.
 asan: export PYTHONMALLOC = malloc
 asan: export ASAN_OPTIONS = detect_leaks=0:exitcode=99
 asan: export SANITIZER_RUNTIME = libasan.so
@@ -113,6 +115,14 @@ ubsan: export SANITIZER_RUNTIME = libubsan.so
 ubsan: .venv-undefined/ratoon.stamp
 	$(run_sanitized)
 
+# Both of them in one run, for half the time.
+asan-ubsan: export PYTHONMALLOC = malloc
+asan-ubsan: export ASAN_OPTIONS = detect_leaks=0:exitcode=99
+asan-ubsan: export UBSAN_OPTIONS = print_stacktrace=1:halt_on_error=1:exitcode=99
+asan-ubsan: export SANITIZER_RUNTIME = libasan.so
+asan-ubsan: .venv-address,undefined/ratoon.stamp
+	$(run_sanitized)
+
 tsan: export TSAN_OPTIONS = exitcode=66:halt_on_error=1:die_after_fork=0
 tsan: export SANITIZER_RUNTIME = libtsan.so
 tsan: .venv-thread/ratoon.stamp
@@ -120,7 +130,7 @@ tsan: .venv-thread/ratoon.stamp
 
 define run_sanitized
 LD_PRELOAD="$$(g++ -print-file-name=$$SANITIZER_RUNTIME) $$(g++ -print-file-name=libstdc++.so)" \
-    $(<D)/bin/python -m pytest -s -p no:cacheprovider $(or $(TESTS),tests)
+    $(<D)/bin/python -m pytest -s -p no:cacheprovider $(or $(TESTS),--pyargs ratoon tests)
 endef
 
 .venv-%/ratoon.stamp: $(VENV)/test.stamp CMakeLists.txt FORCE
