@@ -28,7 +28,7 @@ from tests.evolution.cases import (
     random_layer,
     sparse_layer,
 )
-from tests.storage.cases import IS_SANITIZED
+from tests.processes import IS_SANITIZED
 
 # Settings under which a strategy has something to do at once.
 EAGER = {

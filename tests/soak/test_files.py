@@ -5,10 +5,10 @@ import time
 
 import pytest
 
+from tests.processes import run_script
 from tests.storage.cases import a_document, to_bytes
 from tests.storage.syscall_faults import can_trace
 from tests.storage.test_damage import is_refused
-from tests.storage.test_kills import run_script
 
 pytestmark = pytest.mark.soak
 
@@ -18,7 +18,7 @@ ENOUGH = 10**9
 @pytest.mark.parametrize("threads", [1, 2])
 def test_random_kills_lose_nothing(tmp_path, minutes, say, threads):
     options = ["--kills", ENOUGH, "--minutes", minutes, "--threads", threads]
-    found = run_script("kill_loop.py", tmp_path, *options, "--seed", threads, timeout=None)
+    found = run_script("storage/kill_loop.py", tmp_path, *options, "--seed", threads, timeout=None)
     say(found)
     assert found["lost"] == found["different"] == 0
 
@@ -26,7 +26,7 @@ def test_random_kills_lose_nothing(tmp_path, minutes, say, threads):
 def test_faults_at_every_system_call_lose_nothing(tmp_path, minutes, say):
     if reason := can_trace():
         pytest.skip(reason)
-    found = run_script("syscall_faults.py", tmp_path, "--minutes", minutes, timeout=None)
+    found = run_script("storage/syscall_faults.py", tmp_path, "--minutes", minutes, timeout=None)
     say(found)
     assert found["troubles"] == []
 
@@ -34,7 +34,7 @@ def test_faults_at_every_system_call_lose_nothing(tmp_path, minutes, say):
 def test_sealed_mutants_are_refused_or_harmless(minutes, say):
     seed = random.SystemRandom().randrange(2**31)
     options = ["--mutants", ENOUGH, "--minutes", minutes, "--seed", seed]
-    found = run_script("mutant_loop.py", *options, timeout=None)
+    found = run_script("storage/mutant_loop.py", *options, timeout=None)
     say(found)
     assert found["troubles"] == []
     assert found["slow"] == 0

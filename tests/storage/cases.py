@@ -2,10 +2,7 @@
 
 import hashlib
 import io
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 
@@ -18,7 +15,6 @@ from ratoon.storage.reading import read_source
 from ratoon.storage.writing import lay_out, stream
 from ratoon.training import EarlyStopping, Training, TrainingData, TrainingPlan
 
-IS_SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
 DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
 
 
@@ -142,15 +138,3 @@ def a_training(*, callbacks=(), n_epochs=6, n_samples=40, adam=False, stopping=N
 
 def patient(patience=100):
     return EarlyStopping(patience=patience)
-
-
-def run_python(code, *arguments, timeout=120):
-    """Run code in a fresh interpreter that can import what is in this folder."""
-    prepared = f"import sys; sys.path.insert(0, {sys.path[0]!r})\n{code}"
-    return subprocess.run(
-        [sys.executable, "-c", prepared, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )

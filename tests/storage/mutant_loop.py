@@ -21,7 +21,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ratoon.storage.rules import Violation
-from tests.storage.cases import IS_SANITIZED, a_document, from_bytes, to_bytes
+from tests.processes import IS_SANITIZED
+from tests.storage.cases import a_document, from_bytes, to_bytes
 from tests.storage.mutate import mutant
 from tests.storage.test_mutants import an_estimator_document, use, use_estimator
 

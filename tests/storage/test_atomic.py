@@ -12,7 +12,8 @@ import pytest
 from ratoon.errors import RatoonError
 from ratoon.storage import Document, SaveError, read_document, write_document
 from ratoon.storage.atomic import TEMPORARY, replace_file, write_all
-from tests.storage.cases import a_document, run_python
+from tests.processes import run_python
+from tests.storage.cases import a_document
 
 CALLS = ("open", "write", "lseek", "fsync", "replace", "fchmod", "close")
 

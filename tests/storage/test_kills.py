@@ -1,17 +1,12 @@
 """Trainings killed at random and at single system calls; longer versions are in `tests/soak`."""
 
-import json
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.processes import run_python, run_script
 from tests.storage.syscall_faults import can_trace
-
-HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -20,20 +15,8 @@ def strace():
         pytest.skip(reason)
 
 
-def run_script(name, *arguments, timeout=600):
-    found = subprocess.run(
-        [sys.executable, str(HERE / name), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    return json.loads(found.stdout)
-
-
 def test_a_training_killed_twenty_times_loses_nothing_and_ends_the_same(tmp_path):
-    found = run_script("kill_loop.py", tmp_path, "--kills", 20, "--epochs", 30)
+    found = run_script("storage/kill_loop.py", tmp_path, "--kills", 20, "--epochs", 30)
     assert found["kills"] >= 20
     assert found["trainings"] >= 1
     assert found["furthest"] >= 3, "kills must come in the middle of work"
@@ -42,16 +25,15 @@ def test_a_training_killed_twenty_times_loses_nothing_and_ends_the_same(tmp_path
 
 @pytest.mark.usefixtures("strace")
 def test_faults_at_single_system_calls_lose_nothing(tmp_path):
-    found = run_script("syscall_faults.py", tmp_path, "--part", 0.07)
+    found = run_script("storage/syscall_faults.py", tmp_path, "--part", 0.07)
     assert found["trials"] >= 12
     assert found["troubles"] == []
 
 
 @pytest.mark.usefixtures("strace")
 def test_the_disk_has_everything_before_the_name_changes(tmp_path):
-    code = f"""
+    code = """
 import sys
-sys.path.insert(0, {str(HERE.parents[1])!r})
 from ratoon.storage import write_document
 from tests.storage.cases import a_document
 from tests.storage.syscall_faults import traced
@@ -60,7 +42,8 @@ for kind in ("model", "checkpoint"):
     write_document(document, sys.argv[1] + "/warm")
     traced(write_document, document, sys.argv[1] + "/m", log=sys.argv[1] + "/" + kind)
 """
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=120)
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
     folder = re.escape(str(tmp_path))
     temporary = rf"{folder}/\.ratoon-[0-9a-f]{{16}}\.tmp"
     create = rf'openat\(.*"{temporary}", O_RDWR\|O_CREAT\|O_EXCL\|O_NOFOLLOW\|O_CLOEXEC'

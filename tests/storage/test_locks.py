@@ -7,7 +7,7 @@ import pytest
 from ratoon.errors import RatoonError
 from ratoon.storage import LockedError
 from ratoon.storage.locks import LOCK_NAME, DirectoryLock
-from tests.storage.cases import run_python
+from tests.processes import run_python
 
 
 def test_a_second_holder_is_refused_until_the_first_lets_go(tmp_path):
@@ -27,6 +27,7 @@ def test_a_second_process_is_refused_and_told_who_has_it(tmp_path):
     lock = DirectoryLock(tmp_path)
     lock.acquire()
     code = """
+import sys
 from ratoon.storage import CheckpointDirectory, LockedError
 try:
     CheckpointDirectory(sys.argv[1]).acquire()

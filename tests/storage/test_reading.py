@@ -11,7 +11,8 @@ import safetensors.numpy
 
 from ratoon.errors import FormatError
 from ratoon.storage import Document, read_document, verify_file, write_document
-from tests.storage.cases import IS_SANITIZED, a_document, a_network, run_python
+from tests.processes import IS_SANITIZED, run_python
+from tests.storage.cases import a_document, a_network
 
 
 def test_the_safetensors_library_opens_our_files(tmp_path):

@@ -1,0 +1,98 @@
+"""Exceptions, signals and Ctrl-C in the middle of native work."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from ratoon.kernels import Rule, Step, as_samples
+from tests.kernels.jobs import Job, Raised, endless
+from tests.processes import with_tests_importable
+
+
+def test_what_a_progress_function_raises_ends_training_and_leaves_the_network_usable():
+    job = Job(n_threads=2)
+    told = []
+
+    def progress(done):
+        told.append(done)
+        if len(told) == 3:
+            raise Raised
+
+    with pytest.raises(Raised):
+        endless(job, progress)
+
+    assert told == sorted(set(told)), "steps are counted upwards"
+    assert all(np.isfinite(array).all() for array in job.arrays)
+    assert job.train().steps_done == 6
+    assert np.isfinite(job.network.predict(as_samples(job.x, np.float32))).all()
+
+
+def test_an_interrupted_training_has_made_whole_steps():
+    job, again = Job(n_threads=2), Job(n_threads=1)
+    told = []
+
+    def progress(done):
+        told.append(done)
+        raise Raised
+
+    with pytest.raises(Raised):
+        endless(job, progress)
+    order = np.tile(np.arange(24), 1 + told[0] // 3)[: 8 * told[0]]
+    again.network.train(
+        as_samples(again.x, np.float32),
+        again.y,
+        order,
+        8,
+        Rule.MOMENTUM,
+        [Step(lr=0.01, mu=0.9)] * told[0],
+    )
+    assert again.result() == job.result()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")
+@pytest.mark.parametrize("what", ["train", "predict"])
+def test_a_signal_handler_runs_during_native_work_and_may_end_it(what):
+    job = Job(n_threads=2)
+    many = as_samples(np.broadcast_to(job.x[:1], (10_000_000, 2000)), np.float32)
+
+    def raise_it(signum, frame):
+        raise Raised
+
+    previous = signal.signal(signal.SIGALRM, raise_it)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Raised):
+            endless(job) if what == "train" else job.network.predict(many)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert job.train().steps_done == 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send here")
+def test_ctrl_c_ends_a_long_training():
+    script = """
+        import numpy as np
+        from tests.kernels.jobs import Job, endless
+
+        job = Job(n_threads=2)
+        try:
+            endless(job, progress=lambda done: print("training", flush=True))
+        except KeyboardInterrupt:
+            print("interrupted", job.train().steps_done)
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=with_tests_importable(),
+    ) as process:
+        assert process.stdout.readline() == "training\n"
+        process.send_signal(signal.SIGINT)
+        *_, last = process.stdout
+    assert last == "interrupted 6\n"
+    assert process.returncode == 0
