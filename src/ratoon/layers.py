@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ratoon.datasets.within import Within
 from ratoon.errors import InvalidParameterError, check_fraction
-from ratoon.initialise import first_weights, start_topology
+from ratoon.initialise import check_within, first_weights, start_topology, start_within
 from ratoon.kernels import ACTIVATIONS
 from ratoon.kernels.bfloat16 import HALF, narrow, widen
 from ratoon.kernels.types import checked_dtype, is_bfloat16
@@ -26,6 +27,8 @@ class SparseLayer:
     Who only wants to know them asks for ``weights``.  ``state`` and ``bias_state`` hold what the
     optimizer keeps per connection and per output (momentum; or Adam's two moments), in the order
     the kernels take them.
+
+    ``allowed`` is where connections may be, if that is limited.
     """
 
     topology: Topology
@@ -37,6 +40,7 @@ class SparseLayer:
     init: str = "he"
     state: list[Array] = field(default_factory=list)
     bias_state: list[Array] = field(default_factory=list)
+    allowed: Topology | None = None
 
     def __post_init__(self) -> None:
         if self.activation not in ACTIVATIONS:
@@ -44,6 +48,8 @@ class SparseLayer:
                 f"`activation` must be one of {tuple(ACTIVATIONS)}, got {self.activation!r}."
             )
         check_fraction("dropout", self.dropout, owner="SparseLayer")
+        if self.allowed is not None:
+            check_within(self.topology, self.allowed, "the topology")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +92,15 @@ class SparseLayer:
         self.bias_state = [_writable(values) for values in self.bias_state]
 
     def apply(self, rewiring: Rewiring) -> None:
-        """Take over a new topology and bring every value along; new connections have no state."""
+        """Take over a new topology and bring every value along; new connections have no state.
+
+        Raises
+        ------
+        InvalidInputError
+            If a connection is not allowed: then the layer stays as it was.
+        """
+        if self.allowed is not None:
+            check_within(rewiring.topology, self.allowed, "a rewiring")
         self.weights = rewiring.carry_weights(self.weights)
         self.state = [rewiring.carry(values) for values in self.state]
         self.topology = rewiring.topology
@@ -96,10 +110,11 @@ class SparseLayer:
         return self.topology.to_csr(self.weights)
 
     def nbytes(self) -> int:
-        """Bytes of indices, weights, bias and optimizer state."""
+        """Bytes of indices, weights, bias, optimizer state, and of a limit."""
         arrays = [self.stored, self.bias, *self.state, *self.bias_state]
-        indices = self.topology.packed.nbytes + self.topology.starts.nbytes
-        return indices + sum(array.nbytes for array in arrays)
+        for topology in (self.topology, self.allowed):
+            arrays += [] if topology is None else [topology.packed, topology.starts]
+        return sum(array.nbytes for array in arrays)
 
     def copy(self) -> SparseLayer:
         """Return a layer with arrays of its own; the topology is shared, it never changes."""
@@ -113,6 +128,7 @@ class SparseLayer:
             self.init,
             [values.copy() for values in self.state],
             [values.copy() for values in self.bias_state],
+            self.allowed,
         )
 
 
@@ -128,7 +144,7 @@ def make_layer(
     density: float | None = None,
     start: str = "exact",
     init: str = "he",
-    topology: Topology | None = None,
+    topology: Topology | Within | None = None,
     activation: str = "identity",
     slope: float = 0.0,
     dropout: float = 0.0,
@@ -137,6 +153,7 @@ def make_layer(
 ) -> SparseLayer:
     """Start a layer: draw its topology unless one is given, and its weights.
 
+    A topology given as `Within` is a limit, and what the layer starts with is drawn from it.
     ``dtype="bfloat16"`` keeps the weights in 16 bits and computes in float32.
 
     Examples
@@ -144,7 +161,10 @@ def make_layer(
     >>> make_layer((100, 50), density=0.1, seed=0).n_connections
     500
     """
-    if topology is None:
+    allowed: Topology | None = None
+    if isinstance(topology, Within):
+        topology, allowed = start_within(topology, seed=seed)
+    elif topology is None:
         topology = start_topology(
             shape, seed=seed, epsilon=epsilon, density=density, start=start, n_threads=n_threads
         )
@@ -152,4 +172,4 @@ def make_layer(
     weights = first_weights(topology, seed=seed, init=init, dtype=kind, n_threads=n_threads)
     bias = np.zeros(topology.shape[1], dtype=kind)
     stored = narrow(weights) if is_bfloat16(dtype) else weights
-    return SparseLayer(topology, stored, bias, activation, slope, dropout, init)
+    return SparseLayer(topology, stored, bias, activation, slope, dropout, init, allowed=allowed)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ratoon.datasets.disk_rows import DiskRows
+from ratoon.datasets.within import Within
 from ratoon.errors import InvalidInputError
 from ratoon.kernels import NativeNetwork, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
@@ -70,7 +71,7 @@ class SparseMLP:
         activation: str = "relu",
         slope: float = 0.0,
         dropout: float = 0.0,
-        topologies: Sequence[Topology | None] | None = None,
+        topologies: Sequence[Topology | Within | None] | None = None,
         scaling: Scaling | None = None,
         dtype: DTypeLike = np.float32,
         n_threads: int = 1,
@@ -78,7 +79,8 @@ class SparseMLP:
         """Draw a network of the given widths, inputs and outputs included.
 
         ``all_relu`` gives odd and even hidden layers slopes of opposite sign (Curci et al. 2021).
-        ``topologies`` may name the start of single layers; the others are drawn.
+        ``topologies`` may name the start of single layers, or what limits them; the others are
+        drawn.
         """
         kind = checked_dtype(dtype)
         layers = []

@@ -315,3 +315,52 @@ def test_a_signal_ends_training_and_leaves_a_checkpoint_behind(table, tmp_path, 
     assert process.returncode == code, errors
     assert "Traceback" not in errors
     assert CheckpointDirectory(run).latest() is not None
+
+
+# ------------------------------------------------------------------------------ prior knowledge
+
+
+@pytest.fixture
+def pathways(tmp_path):
+    path = tmp_path / "sets.gmt"
+    lines = ["one\tfirst genes\tGENE0\tgene1\tgene2\tgene3", "two\t-\tgene3\tgene4\tunheard"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_groups_are_where_a_network_starts_and_may_leave(ratoon, table, pathways, tmp_path):
+    how = ["--label", "outcome", "--epochs", "8", "--hidden", "6", "--evolution", "set"]
+    told = ratoon("train", table, *how, "--groups", pathways, "-o", tmp_path / "m.ratoon")
+    assert told.code == 0, told.err
+    assert "2 groups over 12 features, 6 memberships" in told.err
+    assert "1 members are no features" in told.err
+    layer = package.load(tmp_path / "m.ratoon").network_.layers[0]
+    assert layer.shape == (12, 6)
+    assert layer.allowed is None
+    assert layer.n_connections == 6
+
+
+def test_groups_may_be_a_limit(ratoon, table, pathways, tmp_path):
+    how = ["--label", "outcome", "--epochs", "8", "--groups", pathways, "--within"]
+    assert ratoon("train", table, *how, "-o", tmp_path / "m.ratoon").code == 0
+    layer = package.load(tmp_path / "m.ratoon").network_.layers[0]
+    allowed = {(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 1)}
+    assert set(zip(*map(list, layer.topology.pairs()), strict=True)) < allowed
+    told = ratoon("inspect", tmp_path / "m.ratoon")
+    assert told.code == 0
+
+
+def test_groups_that_do_not_fit_are_refused_with_a_way_out(ratoon, table, pathways, tmp_path):
+    how = ["--label", "outcome", "--epochs", "2"]
+    assert "--groups FILE" in ratoon("train", table, *how, "--within").err
+    told = ratoon("train", table, *how, "--groups", pathways, "--hidden", "1")
+    assert "let it begin with 2 or more" in told.err
+    told = ratoon("train", table, *how, "--groups", pathways, "--within", "--hidden", "9")
+    assert "let it begin with 2: with --within" in told.err
+    np.savez(tmp_path / "bare.npz", X=np.eye(4), y=[0, 1, 0, 1])
+    told = ratoon("train", tmp_path / "bare.npz", "--groups", pathways)
+    assert "have no names" in told.err
+    other = tmp_path / "other.tsv"
+    other.write_text("ENSG01\tset1\n")
+    told = ratoon("train", table, *how, "--groups", other)
+    assert "Are they named alike?" in told.err

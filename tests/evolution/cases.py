@@ -65,6 +65,7 @@ def apply(layers, rewirings):
                 layer.signals,
                 layer.n_threads,
                 layer.learning_rate,
+                layer.allowed,
             )
         )
     return after

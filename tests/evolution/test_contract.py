@@ -183,6 +183,56 @@ def test_neurons_without_signals_do_not_stop_growth(name, strategy):
                 assert rewiring.topology.n_connections == layer.topology.n_connections
 
 
+def limited(layers, share=0.5, seed=0):
+    """Return the same layers, each allowed as many positions that they use only a share."""
+    found = []
+    for number, layer in enumerate(layers):
+        n_allowed = min(layer.topology.n_positions, round(layer.topology.n_connections / share))
+        everything = np.arange(layer.topology.n_connections)
+        grown = layer.topology.regrow(everything, n_allowed - everything.size, seed=seed + number)
+        found.append(replace(layer, allowed=grown.topology))
+    return found
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0])
+def test_nothing_grows_outside_a_limit(name, strategy, share):
+    n_grown = 0
+    for layers, rewirings, _ in evolve(strategy, limited(network(), share)):
+        for layer, rewiring in zip(layers, rewirings, strict=True):
+            assert_consistent(layer, rewiring)
+            inside = np.isin(rewiring.topology.positions, layer.allowed.positions)
+            assert inside.all()
+            n_grown += rewiring.n_grown
+        if PROMISES.get(name, "layer") in ("layer", "total"):
+            before = [layer.topology.n_connections for layer in layers]
+            assert sum(r.topology.n_connections for r in rewirings) == sum(before)
+    still = name in ("static", "neuron_pruning") or share == 1.0
+    assert (n_grown > 0) == (not still)
+
+
+def test_a_limit_that_allows_everything_is_none(name, strategy):
+    free = network()
+    open_wide = [replace(layer, allowed=Topology.full(layer.topology.shape)) for layer in network()]
+    runs = [evolve(strategy, layers, n_rewirings=1) for layers in (open_wide, free)]
+    for (_, ours, _), (_, theirs, _) in zip(*runs, strict=True):
+        counts = [[r.topology.n_connections for r in rewirings] for rewirings in (ours, theirs)]
+        assert counts[0] == counts[1]
+        if name in ("rigl", "static", "nest"):  # nothing is drawn there
+            assert all(a.topology == b.topology for a, b in zip(ours, theirs, strict=True))
+
+
+def test_silent_neurons_do_not_stop_growth_within_a_limit(name, strategy):
+    def silence(layer):
+        x, d = (np.zeros((n, 4), dtype=np.float32) for n in layer.topology.shape)
+        return replace(layer, signals=lambda: (x, d))
+
+    for layers, rewirings, _ in evolve(strategy, limited(map(silence, network()))):
+        for layer, rewiring in zip(layers, rewirings, strict=True):
+            assert_consistent(layer, rewiring)
+            if PROMISES.get(name, "layer") == "layer":
+                assert rewiring.topology.n_connections == layer.topology.n_connections
+
+
 @pytest.mark.parametrize(
     "name", [name for name, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)]
 )
@@ -226,7 +276,8 @@ def signals(n_in, n_out):
     return lambda: (x, d)
 
 topology = Topology.random((N, N), 100_000, seed=0)
-layers = [layer_state(topology, signals=signals(N, N)) for _ in range(2)]
+allowed = topology.regrow(np.arange(100_000), 100_000, seed=1).topology
+layers = [layer_state(topology, signals=signals(N, N), allowed=a) for a in (None, allowed)]
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 cap = size + 256 * 2**20  # one bit per position would be 5 GB
 resource.setrlimit(resource.RLIMIT_AS, (cap, cap))

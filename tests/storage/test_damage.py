@@ -11,6 +11,7 @@ from ratoon.storage import Document, read_document
 from ratoon.storage.metadata import digest_place, writer
 from ratoon.storage.reading import read_source
 from ratoon.storage.rules import Violation
+from ratoon.topology import Topology
 from tests.storage.cases import a_document, a_small_document, from_bytes, seal, to_bytes
 
 
@@ -335,3 +336,41 @@ def test_headers_that_are_not_strict_json_are_refused(header):
 def test_impossible_header_lengths_are_refused(length):
     raw = length.to_bytes(8, "little") + b"{}" * 50
     assert "rule 2," in refusal(raw)
+
+
+# ---------------------------------------------------------------------------------- limits
+
+
+def limited_document():
+    network = a_document().networks[0]
+    for layer in network.layers:
+        everything = np.arange(layer.n_connections)
+        layer.allowed = layer.topology.regrow(everything, 2, seed=0).topology
+    return Document({}, {}, [network])
+
+
+def test_a_limit_is_read_as_it_was_written():
+    document = limited_document()
+    again = from_bytes(to_bytes(document)).networks[0]
+    for ours, theirs in zip(again.layers, document.networks[0].layers, strict=True):
+        assert ours.allowed == theirs.allowed
+        assert ours.topology == theirs.topology
+
+
+def test_a_connection_outside_a_stored_limit_is_refused():
+    document = limited_document()
+    layer = document.networks[0].layers[0]
+    layer.allowed = Topology.from_positions(layer.shape, np.sort(layer.topology.positions)[1:])
+    with pytest.raises(Violation, match=r"1 of 15 .* allows none\. .rule 14"):
+        from_bytes(to_bytes(document))
+
+
+def test_every_truncation_and_many_flipped_bits_of_a_limited_document_are_refused():
+    raw = to_bytes(limited_document())
+    assert [n for n in range(len(raw)) if not is_refused(raw[:n])] == []
+    config = raw.index(b"allowed")
+    for place in range(config, config + 80):
+        broken = bytearray(raw)
+        broken[place] ^= 1
+        assert is_refused(bytes(broken))
+        is_refused(seal(bytes(broken)))  # whatever it says: no other error, no crash

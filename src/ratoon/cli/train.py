@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.config import use_config
+from ratoon.cli.groups import topology_from
 from ratoon.cli.guard import blaming_the_data
 from ratoon.cli.output import density_text, print_json, print_table, say
 from ratoon.cli.ranks import communicator_for, tell_what_if, together
@@ -99,6 +100,24 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="Dropout of hidden layers.", rich_help_panel=NETWORK)
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            help="GMT file or edge list (feature, group): start with a neuron per group, connected"
+            " to its members.",
+            exists=True,
+            dir_okay=False,
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    within: Annotated[
+        bool,
+        typer.Option(
+            "--within",
+            help="With --groups: neurons are never connected to others than their members.",
+            rich_help_panel=NETWORK,
+        ),
+    ] = False,
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Passes over the data.", rich_help_panel=TRAINING)
     ] = None,
@@ -180,6 +199,8 @@ def train(
 
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
 
+      ratoon train genes.csv --groups hallmark.gmt --within -o pathways.ratoon
+
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
 
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
@@ -189,7 +210,7 @@ def train(
     speaks = world is None or world.rank == 0
     remark = None if quiet or not speaks else say
     quiet = quiet or as_json or not speaks
-    given = {
+    given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
         "epsilon": epsilon,
@@ -209,6 +230,9 @@ def train(
     checkpoints = _checkpoints(checkpoint, every, resume=resume) if speaks else []
     samples = labels_of(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
+    )
+    given["topology"] = topology_from(
+        samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
     )
     estimator = make_estimator(samples, given)
     if dry_run:

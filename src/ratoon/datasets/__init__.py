@@ -13,6 +13,7 @@ from ratoon.datasets.knowledge import (
     groups_from_pairs,
     read_edge_list,
     read_gmt,
+    read_groups,
 )
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import treat_missing
@@ -21,6 +22,7 @@ from ratoon.datasets.read import read
 from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.show import Examination, examine
 from ratoon.datasets.suspicion import Finding
+from ratoon.datasets.within import Within
 from ratoon.datasets.write import write
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "KnownDataset",
     "Limits",
     "MissingPackageError",
+    "Within",
     "align",
     "data_folder",
     "examine",
@@ -47,6 +50,7 @@ __all__ = [
     "read",
     "read_edge_list",
     "read_gmt",
+    "read_groups",
     "read_id_map",
     "treat_missing",
     "write",

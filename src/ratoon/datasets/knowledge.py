@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ratoon.datasets.files import read_lines
 from ratoon.datasets.limits import Limits
+from ratoon.datasets.within import Within
 from ratoon.errors import FormatError, InvalidInputError
 
 
@@ -63,11 +64,41 @@ class FeatureGroups:
         wide.resize((n_features, n_groups + extra))
         return [wide]
 
+    def within(self, density: float = 0.5) -> list[Any]:
+        """Return the same as a limit: a group's neuron is only ever connected to its members.
+
+        Every neuron starts with a share ``density`` of its members in the mean, drawn at random;
+        evolution moves connections among members.
+
+        Examples
+        --------
+        >>> groups = groups_from_pairs([("a", "p1"), ("b", "p1"), ("c", "p2")], ("a", "b", "c"))
+        >>> groups.within(density=0.7)
+        [Within(3 -> 2, 3 positions allowed, density 0.7)]
+        """
+        return [Within(self.matrix, density)]
+
     def __repr__(self) -> str:
         return (
             f"FeatureGroups({len(self.names)} groups over {self.matrix.shape[0]} features,"
             f" {self.matrix.nnz} memberships, {self.coverage:.0%} of the features covered)"
         )
+
+
+def read_groups(
+    path: str | os.PathLike[str],
+    feature_names: Sequence[str],
+    *,
+    least: int = 1,
+    limits: Limits | None = None,
+) -> FeatureGroups:
+    """Read a file of groups: GMT if it is called ``.gmt`` or ``.gmt.gz``, else an edge list.
+
+    Parameters as for `read_gmt`.
+    """
+    name = Path(path).name.lower().removesuffix(".gz")
+    reader = read_gmt if name.endswith(".gmt") else read_edge_list
+    return reader(path, feature_names, least=least, limits=limits)
 
 
 def read_gmt(

@@ -106,8 +106,9 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         with, as in the released code of SET.
     topology : sequence, optional
         Connections to start with, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix
-        (inputs x outputs) of any values, or None for a random start.  Layers that are not named
-        start at random.
+        (inputs x outputs) of any values, or None for a random start.  A matrix inside
+        `ratoon.datasets.Within` is a limit: the layer has connections only there, whatever the
+        strategy.  Layers that are not named start at random.
     scale : "standard" or None, default="standard"
         Whether features are read as z-scores, learnt from the training rows, sample weights
         considered.  X itself is not copied.  Features of a sparse X are scaled but not centred;

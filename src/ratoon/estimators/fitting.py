@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ratoon.datasets.within import Within
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Settings, Shape
 from ratoon.evolution import State
@@ -122,8 +123,10 @@ def start_network(
     )
 
 
-def checked_topologies(given: Sequence[Any], widths: Sequence[int]) -> list[Topology | None]:
-    """Return one topology or None per layer; layers that were not given are None.
+def checked_topologies(
+    given: Sequence[Any], widths: Sequence[int]
+) -> list[Topology | Within | None]:
+    """Return one topology, limit or None per layer; layers that were not given are None.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def checked_topologies(given: Sequence[Any], widths: Sequence[int]) -> list[Topo
         raise InvalidParameterError(
             f"`topology` names {len(given)} layers, the network has {len(shapes)}."
         )
-    found: list[Topology | None] = []
+    found: list[Topology | Within | None] = []
     for index, layer in enumerate(given):
         if scipy.sparse.issparse(layer):
             layer = Topology.from_scipy(layer)[0]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ratoon.datasets.within import Within
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
 from ratoon.evolution import STRATEGIES
@@ -153,8 +154,12 @@ def _callbacks(owner: str, name: str, value: Any) -> None:
 
 def _topology(owner: str, name: str, value: Any) -> None:
     for layer in value if isinstance(value, list | tuple) else [value]:
-        if not (layer is None or isinstance(layer, Topology) or scipy.sparse.issparse(layer)):
-            allowed = "a list with a Topology, a SciPy matrix (inputs x outputs) or None per layer"
+        is_known = isinstance(layer, Topology | Within) or scipy.sparse.issparse(layer)
+        if not (layer is None or is_known):
+            allowed = (
+                "a list with a Topology, a SciPy matrix (inputs x outputs), a Within or None per"
+                " layer"
+            )
             _fail(owner, name, allowed, type(layer).__name__)
     if not isinstance(value, list | tuple):
         hint = "\n  For the first layer alone write [topology]."

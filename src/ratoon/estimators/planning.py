@@ -18,6 +18,7 @@ BLOCK = 32
 """Samples of a minibatch that native code takes at a time."""
 
 _INDEX_BYTES = 4
+_DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
 _SCALING_BYTES = 44  # per feature: sums, ends, means, factors, mostly in double precision
 _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
@@ -91,14 +92,22 @@ class FitPlan:
 
 
 def make_plan(
-    settings: Settings, shape: Shape, *, n_threads: int, keeps_best: bool = False
+    settings: Settings,
+    shape: Shape,
+    *,
+    n_threads: int,
+    keeps_best: bool = False,
+    n_allowed: tuple[int, ...] = (),
 ) -> FitPlan:
-    """Count the memory and estimate the time of a fit."""
+    """Count the memory and estimate the time of a fit.
+
+    ``n_allowed`` are the positions that layers with a limit may use.
+    """
     widths = settings.widths(shape)
     layers = list(pairwise(widths))
-    connections = tuple(
+    connections = settings.connections or tuple(
         connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
-        for layer in layers
+        for layer in layers  # raises for the layer that would have none
     )
     size = checked_dtype(settings.dtype).itemsize
     weight_size = 2 if is_bfloat16(settings.dtype) else size
@@ -106,7 +115,9 @@ def make_plan(
     biases = sum(widths[1:])
     per_connection = _INDEX_BYTES + weight_size + size * n_states
     parameters = sum(connections) * per_connection + biases * size * (1 + n_states)
+    parameters += _INDEX_BYTES * sum(n_allowed)
     rewires = settings.evolution.schedule.until > 0
+    within = max(n_allowed, default=0) * _DRAWING_BYTES
     per_step, per_epoch = seconds_of(settings, shape, connections, n_threads)
     return FitPlan(
         widths=widths,
@@ -120,7 +131,7 @@ def make_plan(
         # Wide minibatches go through in blocks, and add their gradients up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         # The next indices beside the present ones, one array of values at a time, and what grows.
-        rewiring_bytes=max(connections) * (_INDEX_BYTES + size + 1) if rewires else 0,
+        rewiring_bytes=max(connections) * (_INDEX_BYTES + size + 1) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if keeps_best else 0,
         seconds_per_step=per_step,

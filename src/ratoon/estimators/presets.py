@@ -59,7 +59,12 @@ class Settings:
     clip: float
     label_smoothing: float
     dtype: str
-    n_connections: int
+    connections: tuple[int, ...]
+
+    @property
+    def n_connections(self) -> int:
+        """Connections of all layers; 0 if a layer would have none."""
+        return sum(self.connections)
 
     def widths(self, shape: Shape) -> tuple[int, ...]:
         """Return neurons per layer, inputs and outputs included."""
@@ -201,8 +206,8 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
     init = choice("init")
     # An explicit `init` speaks for the output layer too, unless that has one of its own.
     output_init = choice("output_init") if is_open(given["init"]) else given["output_init"]
-    n_connections = _expected_connections(
-        (shape.n_features, *hidden, shape.n_outputs), epsilon, density
+    connections = _expected_connections(
+        (shape.n_features, *hidden, shape.n_outputs), epsilon, density, given["topology"]
     )
     batch_size = min(int(choice("batch_size")), shape.n_samples)
     return Settings(
@@ -223,8 +228,8 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
         start=choice("start"),
         clip=float(choice("clip")),
         label_smoothing=float(choice("label_smoothing")) if shape.is_classifier else 0.0,
-        dtype=_dtype(given["dtype"], n_connections * shape.n_samples),
-        n_connections=n_connections,
+        dtype=_dtype(given["dtype"], sum(connections) * shape.n_samples),
+        connections=connections,
     )
 
 
@@ -282,14 +287,20 @@ def _strategy(given: Mapping[str, Any], preset: Mapping[str, Any]) -> Strategy:
     return make_strategy(evolution)
 
 
-def _expected_connections(widths: tuple[int, ...], epsilon: Any, density: Any) -> int:
+def _expected_connections(
+    widths: tuple[int, ...], epsilon: Any, density: Any, topology: Any
+) -> tuple[int, ...]:
+    layers = list(pairwise(widths))
+    named = [*(topology or []), *[None] * len(layers)][: len(layers)]
     try:
-        return sum(
+        return tuple(
             connections_wanted(layer, epsilon=epsilon, density=density)
-            for layer in pairwise(widths)
+            if given is None
+            else int(given.nnz if hasattr(given, "nnz") else given.n_connections)
+            for layer, given in zip(layers, named, strict=True)
         )
     except InvalidParameterError:
-        return 0  # a layer without connections; said better when it is made
+        return ()  # a layer without connections; said better when it is made
 
 
 def _dtype(dtype: str, work: int) -> str:

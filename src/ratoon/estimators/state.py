@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.datasets import Within
 from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
@@ -19,6 +20,7 @@ from ratoon.estimators.progress_state import (
     shape_to_plain,
 )
 from ratoon.estimators.regressor import SparseMLPRegressor
+from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
 from ratoon.storage.fields import Fields
@@ -163,7 +165,17 @@ def _build(
             )
     estimator._progress = progress
     estimator._publish()
+    if any(layer.allowed is not None for layer in progress.latest.layers):
+        # A fit that begins anew must keep to the limits, too.
+        estimator.topology = [limit_of(layer) for layer in progress.latest.layers]
     return estimator
+
+
+def limit_of(layer: SparseLayer) -> Within | None:
+    """Return the limit of a layer, with the share of it that is in use."""
+    if layer.allowed is None:
+        return None
+    return Within(layer.allowed, max(layer.n_connections, 1) / layer.allowed.n_connections)
 
 
 def _check(estimator: BaseSparseMLP, kept: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ratoon.datasets import Dataset
+from ratoon.datasets import Dataset, Within
 from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
@@ -147,4 +147,11 @@ class NetworkViews:
         settings = resolve(given, shape)
         n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
         keeps_best = bool(self.early_stopping and self.restore_best)
-        return make_plan(settings, shape, n_threads=n_threads, keeps_best=keeps_best)
+        limits = [layer for layer in self.topology or [] if isinstance(layer, Within)]
+        return make_plan(
+            settings,
+            shape,
+            n_threads=n_threads,
+            keeps_best=keeps_best,
+            n_allowed=tuple(limit.n_allowed for limit in limits),
+        )

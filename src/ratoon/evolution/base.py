@@ -43,6 +43,8 @@ class LayerState:
         Threads that kernels may use; results do not depend on it.
     learning_rate : float
         Of the step that comes next.
+    allowed : Topology, optional
+        Where connections may be, if that is limited.  Growth must keep to it.
     """
 
     topology: Topology
@@ -52,6 +54,17 @@ class LayerState:
     signals: Callable[[], Signals] | None = None
     n_threads: int = 1
     learning_rate: float = 0.0
+    allowed: Topology | None = None
+
+    @property
+    def n_positions(self) -> int:
+        """How many connections the layer may have."""
+        return self.topology.n_positions if self.allowed is None else self.allowed.n_connections
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing can be grown."""
+        return self.topology.n_connections >= self.n_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +115,7 @@ class LayerwiseStrategy(ABC):
         """Rewire every layer that is not full, each with random numbers of its own."""
         return [
             Rewiring.unchanged(layer.topology)
-            if layer.topology.is_full
+            if layer.is_full
             else self.rewire_layer(layer, clock, layer_seed(seed, index))
             for index, layer in enumerate(layers)
         ]

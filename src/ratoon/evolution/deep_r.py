@@ -21,6 +21,7 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution.allocate import draw_shares
 from ratoon.evolution.base import LayerState, Reweighted, State, StatefulStrategy, layer_seed
 from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.grow import grow_uniformly
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.topology import Rewiring
 
@@ -79,7 +80,7 @@ class DeepR(StatefulStrategy):
         """Return the sign of every connection: that of its first weight, random where it is 0."""
         state: State = {}
         for index, layer in enumerate(layers):
-            if layer.topology.is_full:
+            if layer.is_full:
                 continue
             drawn = draw_signs(layer.weights.size, derive_seed(seed, "first signs", index))
             signs = np.where(layer.weights == 0, drawn, np.sign(layer.weights))
@@ -97,15 +98,13 @@ class DeepR(StatefulStrategy):
         }
         kept = {i: np.flatnonzero(~(theta[i] < 0)) for i in moving}
         n_dormant = sum(theta[i].size - kept[i].size for i in moving)
-        room = [layers[i].topology.n_positions - kept[i].size for i in moving]
+        room = [layers[i].n_positions - kept[i].size for i in moving]
         grown = draw_shares(n_dormant, room, derive_generator(seed, "shares"))
         rewirings = [Rewiring.unchanged(layer.topology) for layer in layers]
         after = dict(state)
         for i, n_grown in zip(moving, grown, strict=True):
             layer, key = layers[i], layer_seed(seed, i)
-            rewiring = layer.topology.regrow(
-                kept[i], int(n_grown), seed=key, n_threads=layer.n_threads
-            )
+            rewiring = grow_uniformly(layer, kept[i], int(n_grown), key)
             fresh = draw_signs(int(n_grown), derive_seed(key, "signs"))
             signs = rewiring.carry(state[f"{i}.signs"], grown=fresh)
             weights = rewiring.carry(theta[i]) * signs

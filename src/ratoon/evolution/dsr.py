@@ -16,6 +16,7 @@ from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.evolution.allocate import shares
 from ratoon.evolution.base import LayerState, State, StatefulStrategy, layer_seed
 from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.grow import grow_uniformly
 from ratoon.evolution.prune import above
 from ratoon.topology import Rewiring
 
@@ -78,7 +79,7 @@ class DSR(StatefulStrategy):
     def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
         """Return the first threshold, and which layers take part."""
         del seed
-        takes_part = np.array([not layer.topology.is_full for layer in layers])
+        takes_part = np.array([not layer.is_full for layer in layers])
         takes_part[0] &= not self.skip_first
         takes_part[-1] &= not self.skip_last
         return {"threshold": np.array([self.threshold]), "takes_part": takes_part}
@@ -93,13 +94,11 @@ class DSR(StatefulStrategy):
         kept = {i: above(layers[i].weights, threshold) for i in moving}
         n_before = sum(layers[i].topology.n_connections for i in moving)
         n_pruned = n_before - sum(kept[i].size for i in moving)
-        room = [layers[i].topology.n_positions - kept[i].size for i in moving]
+        room = [layers[i].n_positions - kept[i].size for i in moving]
         grown = shares(n_pruned, [kept[i].size for i in moving], room)
         rewirings = [Rewiring.unchanged(layer.topology) for layer in layers]
         for i, n_grown in zip(moving, grown, strict=True):
-            rewirings[i] = layers[i].topology.regrow(
-                kept[i], int(n_grown), seed=layer_seed(seed, i), n_threads=layers[i].n_threads
-            )
+            rewirings[i] = grow_uniformly(layers[i], kept[i], int(n_grown), layer_seed(seed, i))
         after = self._next_threshold(threshold, n_pruned, self.zeta * n_before)
         return rewirings, {**state, "threshold": np.array([after])}
 

@@ -1,10 +1,11 @@
 """Ways to grow connections.  Each keeps the given slots and returns the whole rewiring.
 
-Growth uniformly at random is `ratoon.topology.Topology.regrow`.
+All of them keep to what a layer allows (`LayerState.allowed`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError
 from ratoon.evolution.base import LayerState, Signals
-from ratoon.kernels.absent import grow_at, laid_out, largest_absent
+from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent
+from ratoon.rng import derive_generator
 from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
 
 Array = NDArray[Any]
@@ -26,6 +28,83 @@ def signals_of(layer: LayerState) -> Signals:
             " errors of a minibatch."
         )
     return layer.signals()
+
+
+def empty_allowed(layer: LayerState, kept: IntArray) -> IntArray:
+    """Return the positions within a layer's limit that the slots ``kept`` leave empty, ascending.
+
+    Examples
+    --------
+    >>> from ratoon.topology import Topology
+    >>> allowed = Topology.from_pairs((2, 2), [0, 1, 1], [0, 0, 1])
+    >>> layer = LayerState(Topology.from_pairs((2, 2), [1], [0]), np.ones(1), allowed=allowed)
+    >>> empty_allowed(layer, np.array([0])).tolist()
+    [0, 3]
+    """
+    assert layer.allowed is not None, "without a limit there are too many to list"
+    empty = empty_among(layer.topology, kept, layer.allowed.positions)
+    empty.sort()
+    return empty
+
+
+def grow_uniformly(layer: LayerState, kept: IntArray, count: int, seed: int) -> Rewiring:
+    """Grow ``count`` connections, every set of empty positions that are allowed equally likely.
+
+    Examples
+    --------
+    >>> from ratoon.topology import Topology
+    >>> topology = Topology.from_pairs((2, 2), [1], [0])
+    >>> allowed = Topology.from_pairs((2, 2), [1, 1], [0, 1])
+    >>> layer = LayerState(topology, np.ones(1), allowed=allowed)
+    >>> grow_uniformly(layer, np.array([0]), 1, seed=0).topology.positions.tolist()
+    [2, 3]
+    """
+    if layer.allowed is None:
+        return layer.topology.regrow(kept, count, seed=seed, n_threads=layer.n_threads)
+    empty = empty_allowed(layer, kept)
+    if not 0 <= count <= empty.size:
+        raise InvalidInputError(
+            f"{layer.topology!r} cannot grow {count} connections: its limit leaves {empty.size}"
+            f" positions."
+        )
+    generator = derive_generator(seed, "within")
+    drawn = generator.choice(empty, size=count, replace=False, shuffle=False)
+    return grow_at(layer.topology, kept, np.sort(drawn))
+
+
+def largest_positions(layer: LayerState, kept: IntArray, factors: Signals, count: int) -> IntArray:
+    """Return the ``count`` empty positions with the largest gradient magnitude, ascending.
+
+    Exact; of equal magnitudes the lower position is taken.  Positions without a gradient are not
+    returned, so there may be fewer than asked for.
+    """
+    if layer.allowed is None:
+        return largest_absent(layer.topology, kept, *factors, count, n_threads=layer.n_threads)
+    empty = empty_allowed(layer, kept)
+    gradients = gradients_at(factors, layer.topology.shape[1], empty)
+    chosen = largest(gradients, count)
+    found: IntArray = empty[chosen[gradients[chosen] != 0]]
+    return found
+
+
+def largest(gradients: Array, count: int) -> IntArray:
+    """Return where the ``count`` largest magnitudes are, ascending; of equal ones the first.
+
+    Examples
+    --------
+    >>> largest(np.array([1.0, -3.0, 2.0, 3.0]), 2)
+    array([1, 3])
+    """
+    if count >= gradients.size:
+        return np.arange(gradients.size)
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
+    magnitudes = np.abs(gradients)
+    least = np.partition(magnitudes, gradients.size - count)[gradients.size - count]
+    chosen = magnitudes > least
+    ties = np.flatnonzero(magnitudes == least)
+    chosen[ties[: count - int(np.count_nonzero(chosen))]] = True
+    return np.flatnonzero(chosen)
 
 
 def grow_largest_gradients(
@@ -61,20 +140,18 @@ def grow_largest_gradients(
     >>> rewiring.topology.positions.tolist()  # the gradients are 30, -20, 3, -2
     [0, 1]
     """
-    topology = layer.topology
-    activations, errors = factors or signals_of(layer)
-    positions = largest_absent(
-        topology, kept, activations, errors, count, n_threads=layer.n_threads
-    )
-    rewiring = grow_at(topology, kept, positions)
-    missing = count - positions.size
-    if missing == 0:
+    positions = largest_positions(layer, kept, factors or signals_of(layer), count)
+    rewiring = grow_at(layer.topology, kept, positions)
+    return with_more(layer, rewiring, count - positions.size, seed)
+
+
+def with_more(layer: LayerState, rewiring: Rewiring, count: int, seed: int) -> Rewiring:
+    """Return a rewiring of a layer with ``count`` connections more, drawn uniformly."""
+    if count == 0:
         return rewiring
     everything = np.arange(rewiring.topology.n_connections)
-    return then(
-        rewiring,
-        rewiring.topology.regrow(everything, missing, seed=seed, n_threads=layer.n_threads),
-    )
+    half_way = replace(layer, topology=rewiring.topology)
+    return then(rewiring, grow_uniformly(half_way, everything, count, seed))
 
 
 def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.evolution.allocate import distinct
 from ratoon.evolution.base import LayerState, LayerwiseStrategy, Signals
 from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import gradients_at, signals_of, then
+from ratoon.evolution.grow import (
+    empty_allowed,
+    gradients_at,
+    largest,
+    signals_of,
+    with_more,
+)
 from ratoon.evolution.prune import strongest
 from ratoon.kernels.absent import empty_among, grow_at
 from ratoon.rng import derive_generator
@@ -32,7 +36,8 @@ class GSE(LayerwiseStrategy):
     The ends of a sampled connection are drawn apart, an input in proportion to the summed
     magnitude of its activations over the minibatch, an output to that of its errors (GraBo in the
     paper: the probability of a pair is then in proportion to a bound on its gradient).  The
-    gradients of the sample are exact; which positions are in it is left to chance.
+    gradients of the sample are exact; which positions are in it is left to chance.  Within a limit
+    only allowed positions are drawn, one by one, just as likely.
 
     Cost per rewiring: about 0.2 microseconds per connection, whatever the width of the layer.
 
@@ -77,18 +82,17 @@ class GSE(LayerwiseStrategy):
         kept = strongest(layer.weights, n_replaced)
         signals = signals_of(layer)
         n_drawn = math.ceil(self.sample * topology.n_connections)
-        drawn = draw_by_strength(signals, n_drawn, derive_generator(seed, "sample"))
-        candidates = empty_among(topology, kept, drawn)
+        rng = derive_generator(seed, "sample")
+        if layer.allowed is None:
+            drawn = draw_by_strength(signals, n_drawn, rng)
+            candidates = empty_among(topology, kept, drawn)
+        else:
+            candidates = draw_among(empty_allowed(layer, kept), signals, n_drawn, rng)
         chosen = candidates[
             largest(gradients_at(signals, topology.shape[1], candidates), n_replaced)
         ]
         rewiring = grow_at(topology, kept, chosen)
-        missing = n_replaced - chosen.size
-        if missing == 0:
-            return rewiring
-        everything = np.arange(rewiring.topology.n_connections)
-        rest = rewiring.topology.regrow(everything, missing, seed=seed, n_threads=layer.n_threads)
-        return then(rewiring, rest)
+        return with_more(layer, rewiring, n_replaced - chosen.size, seed)
 
 
 def draw_by_strength(signals: Signals, n_drawn: int, rng: np.random.Generator) -> IntArray:
@@ -118,21 +122,23 @@ def draw_by_strength(signals: Signals, n_drawn: int, rng: np.random.Generator) -
     return distinct(positions)
 
 
-def largest(gradients: NDArray[Any], count: int) -> IntArray:
-    """Return where the ``count`` largest magnitudes are, ascending; of equal ones the first.
+def draw_among(
+    positions: IntArray, signals: Signals, n_drawn: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw from given positions, likely in proportion to the summed magnitudes of their ends.
+
+    Distinct and ascending, if they were.
 
     Examples
     --------
-    >>> largest(np.array([1.0, -3.0, 2.0, 3.0]), 2)
-    array([1, 3])
+    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
+    >>> draw_among(np.array([0, 3, 4]), (x, d), 50, np.random.default_rng(0))
+    array([3])
     """
-    if count >= gradients.size:
-        return np.arange(gradients.size)
-    if count <= 0:
+    n_out = signals[1].shape[0]
+    of_inputs, of_outputs = (np.abs(rows).sum(axis=1, dtype=np.float64) for rows in signals)
+    strength = of_inputs[positions // n_out] * of_outputs[positions % n_out]
+    total = strength.sum()
+    if not (total > 0 and math.isfinite(total)):
         return np.empty(0, dtype=np.int64)
-    magnitudes = np.abs(gradients)
-    least = np.partition(magnitudes, gradients.size - count)[gradients.size - count]
-    chosen = magnitudes > least
-    ties = np.flatnonzero(magnitudes == least)
-    chosen[ties[: count - int(np.count_nonzero(chosen))]] = True
-    return np.flatnonzero(chosen)
+    return positions[rng.multinomial(n_drawn, strength / total) > 0]

@@ -16,10 +16,10 @@ import numpy as np
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import LayerState, State, StatefulStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import gradients_at, laid_out_anew, signals_of
+from ratoon.evolution.grow import gradients_at, laid_out_anew, largest_positions, signals_of
 from ratoon.evolution.neurons import Growth, bridges, idle_neurons
 from ratoon.evolution.prune import strongest
-from ratoon.kernels.absent import grow_at, largest_absent
+from ratoon.kernels.absent import grow_at
 from ratoon.rng import derive_generator
 from ratoon.topology import Rewiring
 
@@ -33,7 +33,7 @@ class NeST(StatefulStrategy):
     gradient.  Neurons are grown out of a reserve: hidden neurons that start without any connection
     (see `ratoon.initialise.seed_topologies`); the widths of the network stay, idle neurons cost
     nothing but their bias.  Where fewer positions have a gradient than the curve asks for, fewer
-    are grown.
+    are grown.  Within a limit, bridges that it does not allow are not built.
 
     Cost per rewiring: while growing that of RigL, and the same once more per hidden layer with a
     reserve; while pruning about 25 nanoseconds per connection.
@@ -110,8 +110,7 @@ class NeST(StatefulStrategy):
         """Return one rewiring per layer, up or down to where the curve stands."""
         level = self.level(clock.progress)
         missing = [
-            min(round(level * int(count)), layer.topology.n_positions)
-            - layer.topology.n_connections
+            min(round(level * int(count)), layer.n_positions) - layer.topology.n_connections
             for count, layer in zip(state["seed_counts"], layers, strict=True)
         ]
         growths = [Growth.none(layer.weights.dtype) for layer in layers]
@@ -147,7 +146,7 @@ class NeST(StatefulStrategy):
         kept = np.arange(layer.topology.n_connections)
         rest = count - growth.positions.size
         # Under ReLU idle neurons have no gradient; elsewhere a place found twice counts once.
-        positions = largest_absent(layer.topology, kept, *signals, rest, n_threads=layer.n_threads)
+        positions = largest_positions(layer, kept, signals, rest)
         gradients = gradients_at(signals, layer.topology.shape[1], positions)
         rate = layer.weights.dtype.type(-layer.learning_rate)
         growth = growth.joined(Growth(positions, rate * gradients))

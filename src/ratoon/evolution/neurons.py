@@ -120,6 +120,9 @@ def bridges(
     by_size = np.argsort(-np.abs(gradients), kind="stable")
     pairs, gradients = pairs[by_size], gradients[by_size]
     hidden = neurons[np.arange(pairs.size) % max(1, neurons.size)]
+    built = is_allowed(before, pairs // n_out * n_hidden + hidden)
+    built &= is_allowed(after, hidden * n_out + pairs % n_out)
+    pairs, gradients, hidden = pairs[built], gradients[built], hidden[built]
     delta = np.sqrt(np.abs(gradients)) * np.where(rng.random(pairs.size) < 0.5, -1, 1)
     incoming = Growth.of(pairs // n_out * n_hidden + hidden, delta.astype(gradients.dtype))
     outgoing = Growth.of(
@@ -129,6 +132,13 @@ def bridges(
         incoming.scaled_to(strength * mean_magnitude(before)),
         outgoing.scaled_to(strength * mean_magnitude(after)),
     )
+
+
+def is_allowed(layer: LayerState, positions: IntArray) -> NDArray[np.bool_]:
+    """Return which positions a layer's limit allows; all, if it has none."""
+    if layer.allowed is None:
+        return np.ones(positions.size, dtype=bool)
+    return slots_of(layer.allowed, positions) >= 0
 
 
 def mean_magnitude(layer: LayerState) -> float:

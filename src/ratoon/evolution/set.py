@@ -13,6 +13,7 @@ from ratoon import kernels
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.evolution.base import LayerState, LayerwiseStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.grow import grow_uniformly
 from ratoon.evolution.prune import strongest_of_each_sign
 from ratoon.initialise import weight_scale
 from ratoon.layers import SparseLayer
@@ -74,7 +75,7 @@ class SET(LayerwiseStrategy):
         kept = strongest_of_each_sign(layer.weights, self.zeta * self.schedule.factor(clock))
         n_grown = layer.topology.n_connections - kept.size
         # A position just vacated may be drawn again; the authors' code allows that too.
-        rewiring = layer.topology.regrow(kept, n_grown, seed=seed, n_threads=layer.n_threads)
+        rewiring = grow_uniformly(layer, kept, n_grown, seed)
         if self.grown == "zero":
             return rewiring
         sigma = weight_scale(layer.topology, layer.init)

@@ -89,7 +89,7 @@ class SNFS(StatefulStrategy):
     def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
         """Return that nothing has been seen, and which layers take part."""
         del seed
-        state: State = {"takes_part": np.array([not layer.topology.is_full for layer in layers])}
+        state: State = {"takes_part": np.array([not layer.is_full for layer in layers])}
         for index, layer in enumerate(layers):
             nothing = RecentGradients.none(layer.topology.shape, layer.weights.dtype)
             state |= nothing.written(str(index))
@@ -120,7 +120,7 @@ class SNFS(StatefulStrategy):
             n_connections = layer.topology.n_connections
             pruned.append(round(zeta * n_connections) if takes_part[index] else 0)
             momentum.append(mean_momentum(layer, state, index) if takes_part[index] else 0.0)
-            n_empty = layer.topology.n_positions - n_connections + pruned[index]
+            n_empty = layer.n_positions - n_connections + pruned[index]
             room.append(n_empty if takes_part[index] else 0)
         grown = shares(sum(pruned), momentum, room)
         rewirings = []

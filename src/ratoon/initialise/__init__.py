@@ -6,6 +6,8 @@ from ratoon.initialise.counts import SPREADS as SPREADS
 from ratoon.initialise.counts import connections_wanted as connections_wanted
 from ratoon.initialise.counts import density_of as density_of
 from ratoon.initialise.counts import spread_over_layers as spread_over_layers
+from ratoon.initialise.limit import check_within as check_within
+from ratoon.initialise.limit import start_within as start_within
 from ratoon.initialise.patterns import fan_in as fan_in
 from ratoon.initialise.patterns import from_matrix as from_matrix
 from ratoon.initialise.patterns import guided as guided

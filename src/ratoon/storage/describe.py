@@ -45,6 +45,7 @@ def describe_network(network: SparseMLP) -> dict[str, Any]:
                 "slope": float(layer.slope),
                 "dropout": float(layer.dropout),
                 "init": layer.init,
+                **({} if layer.allowed is None else {"allowed": layer.allowed.content_hash()}),
             }
             for layer in network.layers
         ],

@@ -18,10 +18,10 @@ from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.storage.fields import Fields
 from ratoon.storage.header import Tensor
-from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_TILE, MAX_WIDTH
+from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_WIDTH
 from ratoon.storage.rules import Violation, require
+from ratoon.storage.topologies import TopologyOutline, topology_arrays
 from ratoon.storage.values import check_halves, check_values
-from ratoon.topology import Topology
 
 Array = NDArray[Any]
 
@@ -32,110 +32,112 @@ WEIGHT_CODES = {**NUMBER_CODES, "bfloat16": "U16"}
 
 @dataclass(frozen=True)
 class LayerOutline:
-    """All of a layer but its arrays."""
+    """All of a layer but its arrays; ``allowed`` is told only where a layer has a limit."""
 
     n_in: int
     n_out: int
-    tile_in: int
-    tile_out: int
-    grouped: bool
-    n_connections: int
+    topology: TopologyOutline
     n_states: int
     activation: str
     slope: float
     dropout: float
     init: str
+    allowed: TopologyOutline | None = None
 
     @classmethod
     def of(cls, layer: SparseLayer) -> LayerOutline:
         """Return the outline of a layer."""
-        topology = layer.topology
         if len(layer.state) != len(layer.bias_state):
             raise InvalidInputError("a layer needs as many states of biases as of connections.")
         return cls(
-            *topology.shape,
-            *topology.tile,
-            topology.grouped,
-            topology.n_connections,
+            *layer.shape,
+            TopologyOutline.of(layer.topology),
             len(layer.state),
             layer.activation,
             float(layer.slope),
             float(layer.dropout),
             layer.init,
+            None if layer.allowed is None else TopologyOutline.of(layer.allowed),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outline as the configuration holds it."""
+        found = asdict(self)
+        found.update(found.pop("topology"))
+        if self.allowed is None:
+            del found["allowed"]
+        return found
 
     @classmethod
     def parse(cls, value: Any, where: str, dtype: np.dtype[Any]) -> LayerOutline:
         """Read an outline from the configuration: rules 5 and 9."""
-        fields = Fields(value, where, cls.__dataclass_fields__)
-        n_in, n_out = fields.integer("n_in", 1, MAX_WIDTH), fields.integer("n_out", 1, MAX_WIDTH)
+        is_limited = isinstance(value, dict) and "allowed" in value
+        fields = Fields(value, where, LAYER_KEYS | {"allowed"} if is_limited else LAYER_KEYS)
+        shape = fields.integer("n_in", 1, MAX_WIDTH), fields.integer("n_out", 1, MAX_WIDTH)
+        allowed = None
+        if is_limited:
+            allowed = TopologyOutline.parse(fields["allowed"], f"{where}.allowed", shape)
         outline = cls(
-            n_in,
-            n_out,
-            fields.integer("tile_in", 1, MAX_TILE),
-            fields.integer("tile_out", 1, MAX_TILE),
-            fields.flag("grouped"),
-            fields.integer("n_connections", 0, n_in * n_out),
+            *shape,
+            TopologyOutline.take(fields, where, shape),
             fields.integer("n_states", 0, MAX_STATES),
             fields.choice("activation", ACTIVATIONS),
             fields.number("slope"),
             fields.number("dropout", 0.0, 1.0),
             fields.choice("init", INITS),
+            allowed,
         )
-        require(outline.tile_in % 16 == 0, 5, f"config: {where}.tile_in must be a multiple of 16")
         # A rate that becomes 1 when rounded to the network's numbers would drop everything.
         rounded = float(dtype.type(outline.dropout))
         require(rounded < 1.0, 5, f"config: {where}.dropout must be below 1")
         return outline
 
-    @property
-    def n_tiles(self) -> int:
-        """Number of tiles the layer is cut into."""
-        return -(-self.n_in // self.tile_in) * -(-self.n_out // self.tile_out)
-
     def tensors(self, prefix: str, dtype: str) -> dict[str, Tensor]:
         """Return the tensors a layer must have."""
-        code = NUMBER_CODES[dtype]
-        values, outputs = (self.n_connections,), (self.n_out,)
+        code, shape = NUMBER_CODES[dtype], (self.n_in, self.n_out)
+        values, outputs = (self.topology.n_connections,), (self.n_out,)
         found = {
-            f"{prefix}.starts": Tensor("I64", (self.n_tiles + 1,)),
-            f"{prefix}.packed": Tensor("U32", values),
+            **self.topology.tensors(prefix, shape),
             f"{prefix}.weights": Tensor(WEIGHT_CODES[dtype], values),
             f"{prefix}.bias": Tensor(code, outputs),
         }
         for k in range(self.n_states):
             found[f"{prefix}.state.{k}"] = Tensor(code, values)
             found[f"{prefix}.bias_state.{k}"] = Tensor(code, outputs)
+        if self.allowed is not None:
+            found.update(self.allowed.tensors(f"{prefix}.allowed", shape))
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseLayer:
-        """Take the layer's arrays out of ``arrays`` and make it: rules 10 to 13."""
-        starts = arrays.pop(f"{prefix}.starts")
-        require(starts[0] == 0, 10, f"{prefix}: the first tile does not start at 0")
-        require(starts[-1] == self.n_connections, 10, f"{prefix}: the tiles end elsewhere")
-        require(bool((starts[1:] >= starts[:-1]).all()), 10, f"{prefix}: tile starts decrease")
+        """Take the layer's arrays out of ``arrays`` and make it: rules 10 to 14."""
+        shape, allowed = (self.n_in, self.n_out), None
+        topology = self.topology.build(prefix, shape, arrays)
+        if self.allowed is not None:
+            allowed = self.allowed.build(f"{prefix}.allowed", shape, arrays)
         taken = {name: arrays.pop(name) for name in layer_arrays(prefix, self.n_states)}
         for name, array in taken.items():
             check_layer_values(name, array)
-        shape, tile = (self.n_in, self.n_out), (self.tile_in, self.tile_out)
+        values = list(taken.values())
         try:
-            topology = Topology.checked(
-                shape, tile, self.grouped, starts, arrays.pop(f"{prefix}.packed")
+            return SparseLayer(
+                topology,
+                values[0],
+                values[1],
+                self.activation,
+                self.slope,
+                self.dropout,
+                self.init,
+                values[2::2],
+                values[3::2],
+                allowed,
             )
         except InvalidInputError as error:
-            raise Violation(11, f"{prefix}: {error}") from None
-        values = list(taken.values())
-        return SparseLayer(
-            topology,
-            values[0],
-            values[1],
-            self.activation,
-            self.slope,
-            self.dropout,
-            self.init,
-            values[2::2],
-            values[3::2],
-        )
+            raise Violation(14, f"{prefix}: {error}") from None
+
+
+LAYER_KEYS = frozenset(LayerOutline.__dataclass_fields__) - {"topology", "allowed"} | frozenset(
+    TopologyOutline.__dataclass_fields__
+)
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class NetworkOutline:
 
     def to_json(self) -> dict[str, Any]:
         """Return the outline as the configuration holds it."""
-        return {**asdict(self), "layers": [asdict(layer) for layer in self.layers]}
+        return {**asdict(self), "layers": [layer.to_json() for layer in self.layers]}
 
     @classmethod
     def parse(cls, value: Any, where: str) -> NetworkOutline:
@@ -239,10 +241,11 @@ def network_arrays(network: SparseMLP, prefix: str) -> dict[str, Array]:
             found[f"{prefix}.scaling.{name}"] = array
     for index, layer in enumerate(network.layers):
         place = f"{prefix}.layers.{index}"
-        found[f"{place}.starts"] = layer.topology.starts
-        found[f"{place}.packed"] = layer.topology.packed
+        found.update(topology_arrays(layer.topology, place))
         values = [layer.stored, layer.bias]
         for state, bias_state in zip(layer.state, layer.bias_state, strict=True):
             values += [state, bias_state]
         found.update(zip(layer_arrays(place, len(layer.state)), values, strict=True))
+        if layer.allowed is not None:
+            found.update(topology_arrays(layer.allowed, f"{place}.allowed"))
     return found

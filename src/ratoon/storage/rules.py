@@ -20,6 +20,7 @@ RULES = {
     11: "packed indices",
     12: "values",
     13: "the native check",
+    14: "connections within a limit",
 }
 
 

@@ -266,7 +266,9 @@ class Training:
         strategy, n_threads = self.plan.evolution, self.plan.n_threads
         seed = derive_seed(self.plan.seed, "rewire", clock.step)
         listeners = [callback for callback in self.callbacks if callback.needs_rewirings]
-        if isinstance(strategy, InPlaceStrategy) and not listeners:
+        # The fast way knows no limits.
+        is_limited = any(layer.allowed is not None for layer in self.network.layers)
+        if isinstance(strategy, InPlaceStrategy) and not (listeners or is_limited):
             return self._count_rewired(
                 0
                 if layer.topology.is_full
@@ -332,6 +334,7 @@ class Training:
                 partial(signals_of, index),
                 self.plan.n_threads,
                 self.plan.rate_at(clock),
+                layer.allowed,
             )
             for index, layer in enumerate(self.network.layers)
         ]
