@@ -1,0 +1,41 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / ".ci" / "audit.py"
+
+CLEAN = {"name": "numpy", "version": "2.0", "vulns": []}
+HOLED = {
+    "name": "tqdm",
+    "version": "4.66.0",
+    "vulns": [{"id": "CVE-2024-34062", "fix_versions": ["4.66.3"]}],
+}
+UNKNOWN = {"name": "rich", "skip_reason": "Dependency not found on PyPI"}
+
+
+@pytest.fixture(scope="module")
+def audit():
+    if not SCRIPT.exists():
+        pytest.skip("only a checkout has the scripts of continuous integration")
+    spec = importlib.util.spec_from_file_location("audit", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "said"),
+    [
+        ([CLEAN], 0, "1 of 1 packages looked up, 0 known holes"),
+        ([CLEAN, HOLED], 1, "tqdm 4.66.0: CVE-2024-34062, mended in 4.66.3"),
+        ([HOLED, UNKNOWN], 1, "not looked up: rich"),
+        ([CLEAN, UNKNOWN], 2, "not looked up: rich"),
+        ([UNKNOWN], 2, "Nothing was audited"),
+        ([], 2, "Nothing was audited"),
+    ],
+)
+def test_only_packages_that_were_looked_up_are_clean(audit, packages, code, said):
+    found, lines = audit.judge({"dependencies": packages})
+    assert found == code
+    assert said in "\n".join(lines)
