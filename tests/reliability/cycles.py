@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from ratoon import SparseMLPClassifier
 
 KINDS = ["fork", "fork while training", "forkserver", "loky", "spawn"]
-PATIENCE = 60.0
+PATIENCE = 240.0
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3000)).astype(np.float32)
 Y = RNG.integers(3, size=40)
