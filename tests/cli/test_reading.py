@@ -1,6 +1,7 @@
 """`--read`: everything the reader can be told, from the command line and from a configuration."""
 
 import json
+import re
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_an_error_says_how_the_command_line_spells_the_way_out(ratoon, tmp_path)
     twice.write_text("id,a,class\nA,1,x\nA,2,y\nB,3,x\nC,4,y\n")
     told = ratoon("train", twice, "--label", "class")
     assert told.code == 1
-    assert "--read duplicates=..." in told.err
+    assert "On the command line: --read duplicates=keep." in told.err
     network = ["--hidden", "5", "--epsilon", "2", "--epochs", "1"]
     told = ratoon("train", twice, "--label", "class", "--read", "duplicates=keep", *network)
     assert told.code == 0
@@ -61,3 +62,22 @@ def test_every_key_is_an_argument_of_read():
     from ratoon.datasets import read
 
     assert set(KEYS) <= set(inspect.signature(read).parameters)
+
+
+def test_a_limit_that_an_error_names_can_be_raised(ratoon, sheet):
+    genes = sheet / "genes.csv"
+    told = ratoon("data", "show", genes, "--read", "limits.rows=10")
+    assert told.code == 1
+    [way_out] = re.findall(r"On the command line: --read (\S+)\.\n", told.err)
+    assert ratoon("data", "show", genes, "--read", way_out).code == 0
+    assert "a number is expected" in ratoon("data", "show", genes, "--read", "limits.rows=x").err
+    assert "limits. and one of" in ratoon("data", "show", genes, "--read", "limits.x=3").err
+
+
+def test_options_of_their_own_are_named_too(ratoon, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("id,a,b,c\nA,1,x,u\nB,2,y,u\nC,3,x,v\n")
+    told = ratoon("data", "show", table)
+    assert "--label NAME, --read index=NAME, --read ignore=NAME." in told.err
+    table.write_text("id,a,class\nA,1,x\nB,,y\nC,3,x\n")
+    assert "On the command line: --missing mean." in ratoon("train", table).err

@@ -37,6 +37,10 @@ def test_the_notes_say_which_way_round_and_why(write):
     assert read(write("b.csv", COLUMNS)).notes[0] == (
         "samples lie in the columns: the row names are headed 'gene'"
     )
+    sideways = "sample,S1,S2,S3\na,1,2,3\nb,4,5,6\noutcome,ill,well,ill\n"
+    data = read(write("c.csv", sideways))
+    assert data.notes[0] == "samples lie in the columns: 'outcome' is a row"
+    assert data.class_names == ("ill", "well")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,8 @@ BAD = {
     "infinite": ("id,a\nA,1\nB,inf\n", {}, "infinite, the first in sample 'B', feature 'a'"),
     "missing": ("id,a\nA,1\nB,NA\n", {}, "1 values are missing, the first in sample 'B'"),
     "missing label": ("id,a,class\nA,1,x\nB,2,NA\n", {}, "1 of 2 samples have no label"),
-    "UTF-16": ("id,a\nA,1\n".encode("utf-16"), {}, "zero byte"),
+    "UTF-16": ("id,a\nA,1\n".encode("utf-16"), {}, "UTF-16.*\n.*as UTF-8"),
+    "zero byte": (b"id,a\nA,1\nB\0,2\n", {}, "line 3 has a zero byte"),
     "text row": ("sample,a,b\nA,1,2\nB,x,y\n", {}, "line 3: no number"),
     "no numbers": ("id,a\nA,x\nB,y\n", {}, "0 numeric features|no row has a number"),
     "genes in words": (

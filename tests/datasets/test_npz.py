@@ -128,3 +128,17 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, da
     (folder / "a.npz").write_bytes(content)
     with suppress(RatoonError):
         read(folder / "a.npz", limits=Limits(array_bytes=10**6))
+
+
+def test_what_is_passed_over_is_said(tmp_path):
+    x = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "a.npz", X=x, y=[0, 1])
+    assert "array 'y' (2) is not one label for each of the 4 samples" in read_notes(tmp_path)
+    np.savez(tmp_path / "a.npz", table=x, group=[0, 1, 0, 1])
+    notes = read_notes(tmp_path)
+    assert "samples from array 'table', the only table" in notes
+    assert "one value per sample have: 'group'; pass label=" in notes
+
+
+def read_notes(folder):
+    return "\n".join(read(folder / "a.npz").notes)

@@ -140,8 +140,15 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
         n_rest, number = 0, 1
         for chunk in chunks:
             if b"\0" in chunk:
+                if chunk is head and head.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    raise FormatError(
+                        f"{path}: text in UTF-16, which is not read.\n"
+                        f"  Save the file as UTF-8: for Excel that is 'CSV UTF-8'."
+                    )
+                place = number + chunk[: chunk.index(b"\0")].count(b"\n")
                 raise FormatError(
-                    f"{path}: line {number} has a zero byte; this is not a text file."
+                    f"{path}: line {place} has a zero byte; this is not a text file, or it was"
+                    f" damaged.\n  Save or download it again; format= names what it is if not text."
                 )
             lines = chunk.split(b"\n")
             rest.append(lines[0])

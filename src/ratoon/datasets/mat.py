@@ -30,7 +30,7 @@ from ratoon.datasets.mat_survey import (
     survey_mat,
     unpack,
 )
-from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names
+from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names, notes_on
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
@@ -76,7 +76,7 @@ def read_mat(path: Path, options: ReadOptions) -> Parsed:
         feature_names=names("feature", n_features),
         sample_names=names("sample", n_samples),
         label_source=f"variable {label!r}",
-        notes=[] if label is None else [f"labels from variable {label!r}"],
+        notes=notes_on({**tables, **texts}, matrix, label, n_samples, "variable"),
     )
 
 

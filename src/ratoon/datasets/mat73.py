@@ -16,7 +16,13 @@ import scipy.sparse as sp
 from ratoon.datasets.arrays import check_compressed
 from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.named_arrays import Shape, choose_label, choose_matrix, choose_names
+from ratoon.datasets.named_arrays import (
+    Shape,
+    choose_label,
+    choose_matrix,
+    choose_names,
+    notes_on,
+)
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
@@ -49,7 +55,7 @@ def read_mat73(path: Path, options: ReadOptions) -> Parsed:
             feature_names=text(features),
             sample_names=text(samples),
             label_source=f"variable {label!r}",
-            notes=[] if label is None else [f"labels from variable {label!r}"],
+            notes=notes_on({**numeric, **cells}, matrix, label, n_samples, "variable"),
         )
 
 

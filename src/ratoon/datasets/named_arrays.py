@@ -53,6 +53,43 @@ def choose_label(
     return None
 
 
+def notes_on(
+    shapes: Mapping[str, Shape], matrix: str, label: str | None, n_samples: int, kind: str
+) -> list[str]:
+    """Return what was decided about data and label, and what was passed over, in words.
+
+    Examples
+    --------
+    >>> notes_on({"A": (5, 9), "y": (4,), "b": (5,)}, "A", None, 5, "array")
+    ["samples from array 'A', the only table", "array 'y' (4) is not one label for each of the 5
+    samples; it was left out", "one value per sample have: 'b'; pass label= if one is the label"]
+    """
+    notes = [] if matrix.lower() in _DATA_NAMES else [f"samples from {kind} {matrix!r}"]
+    if notes and sum(len(shape) == 2 and min(shape) > 1 for shape in shapes.values()) == 1:
+        notes[0] += ", the only table"
+    if label is not None:
+        return [*notes, f"labels from {kind} {label!r}"]
+    odd = [name for name in shapes if name.lower() in LABEL_NAMES and name != matrix]
+    for name in odd:
+        size = "x".join(map(str, shapes[name]))
+        notes.append(
+            f"{kind} {name!r} ({size}) is not one label for each of the {n_samples} samples; it was"
+            f" left out"
+        )
+    others = [
+        repr(name)
+        for name, shape in shapes.items()
+        if name not in (matrix, *odd)
+        and name.lower() not in _SAMPLE_NAMES
+        and is_vector(shape, n_samples)
+    ]
+    if others:
+        notes.append(
+            f"one value per sample have: {', '.join(others[:5])}; pass label= if one is the label"
+        )
+    return notes
+
+
 def choose_names(
     shapes: Mapping[str, Shape], kind: str, size: int | None, taken: set[str]
 ) -> str | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ratoon.datasets.arrays import check_compressed
 from ratoon.datasets.files import open_regular
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names
+from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names, notes_on
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
@@ -33,7 +33,7 @@ def read_npz(path: Path, options: ReadOptions) -> Parsed:
         if _SPARSE_PARTS.issubset(shapes):
             values: Any = _sparse(path, members, options.limits)
             rest = {name: shape for name, shape in shapes.items() if name not in _SPARSE_PARTS}
-            taken = set(_SPARSE_PARTS)
+            name, taken = "data", set(_SPARSE_PARTS)
         else:
             name = choose_matrix(path, shapes, options)
             values, rest, taken = members.load(name), shapes, {name}
@@ -54,7 +54,7 @@ def read_npz(path: Path, options: ReadOptions) -> Parsed:
             sample_names=text("sample", n_samples),
             class_names=text("class", None),
             label_source=f"array {label!r}",
-            notes=[] if label is None else [f"labels from array {label!r}"],
+            notes=notes_on(rest, name, label, n_samples, "array"),
         )
 
 

@@ -90,14 +90,15 @@ def _signs(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tup
         signs.append((True, f"the row names are headed {corner!r}"))
     if heading == "name" and columns and _normal(columns[0]) == "description":
         signs.append((True, "the first columns are 'Name' and 'Description'"))
+    label_columns = [name for name in columns if is_label_name(name)]
+    label_rows = [name for name in rows if is_label_name(name)]
+    # A table turned on its side keeps its corner, so that a row of labels tells more.
+    if label_rows and not label_columns:
+        signs.append((True, f"{label_rows[0]!r} is a row"))
     if _SAMPLE_WORDS.fullmatch(heading):
         signs.append((False, f"the row names are headed {corner!r}"))
-    label_columns = [name for name in columns if is_label_name(name)]
     if label_columns:
         signs.append((False, f"{label_columns[0]!r} is a column"))
-    label_rows = [name for name in rows if is_label_name(name)]
-    if label_rows:
-        signs.append((True, f"{label_rows[0]!r} is a row"))
     for pattern, kind, in_columns in (
         (_GENE_NAME, "genes", False),
         (_SAMPLE_NAME, "samples", True),

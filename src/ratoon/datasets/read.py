@@ -209,9 +209,10 @@ def _check_names(
         name, places = next(iter(twice.items()))
         said = f"sample name {name!r} occurs {len(places)} times (samples"
         said += f" {', '.join(str(place + 1) for place in places[:5])})"
+        others = f", and {len(twice) - 1} others more than once" if len(twice) > 1 else ""
         if options.duplicates == "error":
             raise InvalidInputError(
-                f"{source}: {said}, and {len(twice) - 1} others more than once.\n"
+                f"{source}: {said}{others}.\n"
                 "  A sample counted twice may be trained and tested on; remove or rename it, or"
                 " pass duplicates='keep' if these are different samples."
             )

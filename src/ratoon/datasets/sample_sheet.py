@@ -53,7 +53,9 @@ def join_sample_sheet(
     if len(absent) == len(parsed.sample_names):
         raise InvalidInputError(
             f"{source}: no sample is in the sheet {sheet.source}; the data have"
-            f" {_some(parsed.sample_names)}, the sheet {_some(sheet.names)}."
+            f" {_some(parsed.sample_names)}, the sheet {_some(sheet.names)}.\n"
+            "  The first column of the sheet must name the samples as the data do; index= says"
+            " which column of the data names them."
         )
     # An absent one gets an empty label, which `unlabelled=` then decides about.
     labels = [known.get(name, "") for name in parsed.sample_names]

@@ -119,10 +119,11 @@ def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) 
             f" out with ignore=({table.columns[column]!r},)."
         )
     names = ", ".join(repr(table.columns[j]) for j in refused[:8])
+    which = "it" if len(refused) == 1 else f"one of {names}"
     example = next((text for text in cells if text), "")
     raise FormatError(
         f"{table.source}: {where} holds text ({example[:40]!r}), not numbers.\n"
-        f"  If one of {names} is the label, pass label=; if it names the samples, pass index=; what"
+        f"  If {which} is the label, pass label=; if it names the samples, pass index=; what"
         " is neither can be left out with ignore=(...)."
     )
 

@@ -59,12 +59,15 @@ def read_tenx(path: Path, options: ReadOptions) -> Parsed:
         in_columns = options.orientation == "samples_in_columns"
     if in_columns:
         matrix = matrix.T.tocsr()
-    for what, names, size in (
-        ("barcodes", samples, matrix.shape[0]),
-        ("features", features, matrix.shape[1]),
+    for what, known, names, size in (
+        ("barcodes", _SAMPLES, samples, matrix.shape[0]),
+        ("features", _FEATURES, features, matrix.shape[1]),
     ):
         if names is not None and len(names) != size:
-            raise FormatError(f"{path}: {len(names)} {what} for a matrix with {size}.")
+            raise FormatError(
+                f"{_first(path, known)}: {len(names)} {what}, and {file.name} has {size}.\n"
+                f"  One of the two was cut off or belongs to another run; copy the folder again."
+            )
     where = "columns" if in_columns else "rows"
     return Parsed(
         matrix,
