@@ -19,9 +19,10 @@ pytestmark = [
 
 def topologies(n_ranks):
     """Train on so many ranks; return what they say of their topologies, by strategy."""
-    torchrun = Path(sys.executable).parent / "torchrun"
+    # What torchrun runs, but surely under this Python.
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
     done = subprocess.run(
-        [torchrun, f"--nproc-per-node={n_ranks}", EXAMPLE],
+        [*torchrun, f"--nproc-per-node={n_ranks}", EXAMPLE],
         capture_output=True,
         text=True,
         timeout=300,
