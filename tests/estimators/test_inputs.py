@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -14,6 +13,7 @@ from ratoon.errors import InvalidInputError
 from ratoon.estimators.inputs import canonical_csr, checked_samples, checked_weights
 from ratoon.kernels import as_samples
 from ratoon.prepare import ConstantFeatureWarning
+from tests.estimators.frames import polars
 
 NAMES = list("abcdefgh")
 
@@ -46,7 +46,7 @@ FORMS = {
     "lists": lambda X: X.tolist(),
     "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
     "pandas nullable": lambda X: pd.DataFrame(X, columns=NAMES).convert_dtypes(),
-    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+    "polars": lambda X: polars().DataFrame(X, schema=NAMES),
     "arrow": lambda X: pa.table({name: X[:, i] for i, name in enumerate(NAMES)}),
 }
 
@@ -196,7 +196,7 @@ def test_arrays_of_other_lengths_are_refused(csr):
         (lambda X: X.astype("M8[s]"), "datetime64.s., which are not numbers"),
         (lambda X: X.astype("m8[s]"), "timedelta64.s., which are not numbers"),
         (lambda X: pd.DataFrame({"t": pd.date_range("2020", periods=90)}), "datetime64"),
-        (lambda X: pl.DataFrame({"t": X[:, 0].astype("M8[ms]")}), "Datetime"),
+        (lambda X: polars().DataFrame({"t": X[:, 0].astype("M8[ms]")}), "Datetime"),
         (lambda X: pd.DataFrame(X).astype("Float64").mask(X > 2), "NaN|NA"),
     ],
 )
@@ -246,7 +246,7 @@ def test_samples_of_constants_alone_are_learnt_from_their_classes(two_classes):
     "make",
     [
         pd.Series,
-        pl.Series,
+        lambda y: polars().Series(y),
         lambda y: pd.Series(y).astype("category"),
         lambda y: pa.array(y.tolist()),
     ],

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -14,6 +13,7 @@ import ratoon
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.names import FeatureCoverageWarning
+from tests.estimators.frames import polars
 
 NAMES = [f"gene{k}" for k in range(10)]
 
@@ -42,19 +42,27 @@ def test_wrong_names_are_an_error_unless_alignment_is_chosen(model, frame):
     assert "1 extra left out (stranger); brought into order" in aligned.notes[-1]
 
 
-def tables(frame):
-    yield "polars", pl.DataFrame({name: frame[name].to_numpy() for name in frame})
-    yield "arrow", pa.table({name: frame[name].to_numpy() for name in frame})
-    yield "dataset", Dataset(frame.to_numpy(), feature_names=tuple(frame))
-    cells = SimpleNamespace(X=scipy.sparse.csr_matrix(frame.to_numpy()), var_names=frame.columns)
-    yield "anndata", cells
+def columns_of(frame):
+    return {name: frame[name].to_numpy() for name in frame}
 
 
-def test_every_kind_of_table_is_taken(model, frame):
-    expected = model.predict_proba(frame)
-    for kind, given in tables(shuffled(frame)):
-        found = model.predict_proba(model.align(given))
-        assert found == pytest.approx(expected, abs=1e-6), kind
+def cells_of(frame):
+    return SimpleNamespace(X=scipy.sparse.csr_matrix(frame.to_numpy()), var_names=frame.columns)
+
+
+TABLES = {
+    "polars": lambda frame: polars().DataFrame(columns_of(frame)),
+    "arrow": lambda frame: pa.table(columns_of(frame)),
+    "dataset": lambda frame: Dataset(frame.to_numpy(), feature_names=tuple(frame)),
+    "anndata": cells_of,
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_kind_of_table_is_taken(model, frame, kind):
+    given = TABLES[kind](shuffled(frame))
+    found = model.predict_proba(model.align(given))
+    assert found == pytest.approx(model.predict_proba(frame), abs=1e-6)
 
 
 def test_a_missing_feature_is_told_and_counts_as_its_mean(model, frame):
