@@ -33,10 +33,34 @@ struct Weight {
     }
 };
 
-// A histogram of magnitudes for each sign, over their upper bits.
+// Magnitudes in bins that order as they do: 128 for every power of two from 2^-31 on; more would
+// not fit the first cache.  Smaller magnitudes share the first bin, and those from 2 on the
+// last.
+template <typename T>
+struct Bins {
+    static constexpr int kFraction = sizeof(T) == 2 ? 7 : sizeof(T) == 4 ? 23 : 52;
+    static constexpr int kFine = std::min(kFraction, 7), kShift = kFraction - kFine;
+    static constexpr Bits<T> kExponentOfOne = sizeof(T) == 8 ? 1023 : 127;
+    static constexpr Bits<T> kFirst = Bits<T>((kExponentOfOne - 31) << kFine);
+    static constexpr Bits<T> kCount = Bits<T>(32 << kFine);
+
+    static Bits<T> of(Bits<T> magnitude) {
+        const Bits<T> bin = Bits<T>((magnitude >> kShift) - kFirst);
+        return std::min(std::max(bin, Bits<T>(0)), Bits<T>(kCount - 1));
+    }
+    static Bits<T> least(Bits<T> bin) {
+        return bin == 0 ? Bits<T>(0) : Bits<T>(Bits<T>(bin + kFirst) << kShift);
+    }
+    static Bits<T> greatest(Bits<T> bin) {
+        return bin + 1 < kCount ? Bits<T>(least(Bits<T>(bin + 1)) - 1)
+                                : std::numeric_limits<Bits<T>>::max();
+    }
+};
+
+// How many weights of each sign are in each bin.
 template <typename T>
 struct Histogram {
-    static constexpr int kBins = 1 << 13, kShift = int(sizeof(T)) * 8 - 1 - 13;
+    static constexpr int kBins = Bins<T>::kCount;
     std::vector<std::atomic<Index>> bins = std::vector<std::atomic<Index>>(2 * kBins);
 
     Histogram(const T* weights, Index n, int n_threads) {
@@ -45,16 +69,18 @@ struct Histogram {
             std::vector<std::uint32_t> mine(2 * kBins, 0);
             for (Index k = c * chunk; k < std::min(n, (c + 1) * chunk); ++k) {
                 const Weight<T> w(weights[k]);
-                ++mine[std::size_t(w.is_negative()) * kBins + std::size_t(w.magnitude() >> kShift)];
+                ++mine[std::size_t(w.is_negative()) * kBins +
+                       std::size_t(Bins<T>::of(w.magnitude()))];
             }
             for (int b = 0; b < 2 * kBins; ++b) {
                 if (mine[b] > 0) bins[b].fetch_add(mine[b], std::memory_order_relaxed);
             }
         });
     }
+    Index in_bin(int sign, Index bin) const { return bins[std::size_t(sign * kBins + bin)]; }
     Index count(int sign) const {
         Index sum = 0;
-        for (int b = 0; b < kBins; ++b) sum += bins[sign * kBins + b];
+        for (int b = 0; b < kBins; ++b) sum += in_bin(sign, b);
         return sum;
     }
 };
@@ -74,42 +100,40 @@ class Weakest {
     // value.
     Weakest(const T* weights, Index n, double zeta, int n_threads) {
         const Histogram<T> histogram(weights, n, n_threads);
-        Bits<T> bin_of[2];
-        Index rest_of[2];
+        Bits<T> from[2], to[2];  // magnitudes of the bin, both included
+        Index rest_of[2], n_inside = 0;
         for (int sign = 0; sign < 2; ++sign) {
             Index rest = Index(std::nearbyint(zeta * double(histogram.count(sign)))), bin = 0;
             n_pruned_ += rest;
-            while (bin < kBins && histogram.bins[sign * kBins + bin] <= rest) {
-                rest -= histogram.bins[sign * kBins + bin++];
+            while (bin + 1 < kBins && histogram.in_bin(sign, bin) <= rest) {
+                rest -= histogram.in_bin(sign, bin++);
             }
-            bin_of[sign] = Bits<T>(bin);
+            from[sign] = Bins<T>::least(Bits<T>(bin));
+            to[sign] = Bins<T>::greatest(Bits<T>(bin));
             rest_of[sign] = rest;
+            n_inside += histogram.in_bin(sign, bin);
         }
-        std::vector<Bits<T>> inside[2];
-        for (int sign = 0; sign < 2; ++sign) {
-            if (rest_of[sign] > 0) {
-                inside[sign].reserve(std::size_t(histogram.bins[sign * kBins + bin_of[sign]]));
-            }
+        Buffer<Bits<T>> inside(n_inside + 1);
+        Bits<T>* const first = inside.data();
+        Bits<T>* const last = first + collect(weights, n, from, to, first);
+        Bits<T>* const negative = std::partition(first, last, [](Bits<T> b) { return b >= 0; });
+        for (Bits<T>* one = negative; one != last; ++one) {
+            *one &= std::numeric_limits<Bits<T>>::max();
         }
-        collect(weights, n, bin_of, inside);
         for (int sign = 0; sign < 2; ++sign) {
-            auto& values = inside[sign];
+            Bits<T>* const begin = sign == 0 ? first : negative;
+            Bits<T>* const end = sign == 0 ? negative : last;
             const Index rest = rest_of[sign];
-            if (bin_of[sign] == kBins) {  // all go, and the largest number counts as a tie
+            if (rest == 0) {  // nothing of this bin goes, everything below it does
+                least_[sign] = from[sign];
+            } else if (rest == end - begin) {  // all go, and the largest number counts as a tie
                 least_[sign] = std::numeric_limits<Bits<T>>::max();
                 ties_.left[sign] = n;
-                continue;
+            } else {
+                std::nth_element(begin, begin + rest, end);
+                least_[sign] = begin[rest];
+                ties_.left[sign] = std::count(begin, begin + rest, begin[rest]);
             }
-            if (rest == 0) {  // nothing of this bin goes, everything below it does
-                least_[sign] = Bits<T>(bin_of[sign] << kShift);
-                continue;
-            }
-            std::nth_element(values.begin(), values.begin() + rest, values.end());
-            const Bits<T> least = values[std::size_t(rest)];
-            const Index lower = std::count_if(values.begin(), values.begin() + rest,
-                                              [&](Bits<T> b) { return b < least; });
-            least_[sign] = least;
-            ties_.left[sign] = rest - lower;
         }
     }
 
@@ -158,32 +182,41 @@ class Weakest {
     }
 
   private:
-    static constexpr int kBins = Histogram<T>::kBins, kShift = Histogram<T>::kShift;
+    static constexpr int kBins = Histogram<T>::kBins;
     static constexpr Index kBlock = 1024;
 
-    // The magnitudes in the bins where the thresholds lie.  Few are, so a group is first asked
-    // whether it holds any at all.
-    static void collect(const T* weights, Index n, const Bits<T> bin_of[2],
-                        std::vector<Bits<T>> inside[2]) {
+    // The weights in the bins where the thresholds lie; returns how many.  Few are, so a group is
+    // first asked whether it holds any at all; which of its members is a guess that no processor
+    // wins, so each is written down and only those found are kept.
+    static Index collect(const T* weights, Index n, const Bits<T> from[2], const Bits<T> to[2],
+                         Bits<T>* inside) {
         constexpr Index kGroupSize = 16;
-        const Bits<T> of_positive = bin_of[0], of_negative = bin_of[1];
+        const Bits<T> from_positive = from[0], from_negative = from[1];
+        const Bits<T> to_positive = to[0], to_negative = to[1];
+        const auto is_inside = [=](Weight<T> w) {
+            const Bits<T> least = w.by_sign(from_positive, from_negative);
+            const Bits<T> greatest = w.by_sign(to_positive, to_negative);
+            return (w.magnitude() >= least) & (w.magnitude() <= greatest);
+        };
+        Index n_inside = 0;
         for (Index begin = 0; begin < n; begin += kGroupSize) {
             const Index end = std::min(n, begin + kGroupSize);
             if (end - begin == kGroupSize) {
                 Bits<T> found = 0;
-                for (Index k = 0; k < kGroupSize; ++k) {
-                    const Weight<T> w(weights[begin + k]);
-                    found += (w.magnitude() >> kShift) == w.by_sign(of_positive, of_negative);
+                for (Index k = begin; k < end; ++k) {
+                    const Weight<T> w(weights[k]);
+                    const Bits<T> one = is_inside(w);
+                    found += one;
                 }
                 if (found == 0) continue;
             }
             for (Index k = begin; k < end; ++k) {
                 const Weight<T> w(weights[k]);
-                if ((w.magnitude() >> kShift) == bin_of[w.is_negative()]) {
-                    inside[w.is_negative()].push_back(w.magnitude());
-                }
+                inside[n_inside] = w.bits;
+                n_inside += is_inside(w);
             }
         }
+        return n_inside;
     }
 
     // Of the positive ones, of the negative ones.

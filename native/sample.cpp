@@ -14,7 +14,7 @@
 namespace ratoon {
 namespace {
 
-using Ranks = std::vector<std::uint32_t>;
+constexpr int kMostBits = 11;  // of a digit
 
 // Finds the tile a global rank falls into: a table gets close, a short walk finishes.
 class TileFinder {
@@ -48,28 +48,53 @@ class TileFinder {
     int shift_ = 0;
 };
 
-// Least significant digit first, 8 bits at a time, only as many digits as the largest rank has.
-void radix_sort(std::uint32_t* values, Index n, std::uint32_t* scratch, std::uint64_t limit) {
+// Sorts by the bits from `low` on, least significant digit first; all digits are counted in one
+// visit.
+template <int n_digits>
+void sort_by_digits(std::uint32_t* values, Index n, std::uint32_t* scratch, int low, int digit) {
+    std::uint32_t counts[n_digits][1 << kMostBits];
+    const std::uint32_t mask = (1u << digit) - 1;
+    for (auto& table : counts) std::fill_n(table, mask + 1, 0u);
+    for (Index k = 0; k < n; ++k) {
+        for (int d = 0; d < n_digits; ++d) ++counts[d][(values[k] >> (low + d * digit)) & mask];
+    }
+    std::uint32_t* from = values;
+    std::uint32_t* to = scratch;
+    for (int d = 0; d < n_digits; ++d) {
+        std::uint32_t* next = counts[d];
+        std::uint32_t sum = 0;
+        for (std::uint32_t c = 0; c <= mask; ++c) sum += std::exchange(next[c], sum);
+        for (Index k = 0; k < n; ++k) to[next[(from[k] >> (low + d * digit)) & mask]++] = from[k];
+        std::swap(from, to);
+    }
+    if (from != values) std::copy_n(from, n, values);
+}
+
+void insertion_sort(std::uint32_t* values, Index n) {
+    for (Index k = 1; k < n; ++k) {
+        const std::uint32_t value = values[k];
+        Index at = k;
+        for (; at > 0 && values[at - 1] > value; --at) values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+// Sorts draws that are uniform below `limit`.  The upper bits nearly do it: so many that few
+// neighbours agree in them; the rest is put right by comparing.
+void sort_uniform(std::uint32_t* values, Index n, std::uint32_t* scratch, std::uint64_t limit) {
     if (n < 128) {
         std::sort(values, values + n);
         return;
     }
-    const int bits = limit <= 1 ? 0 : std::bit_width(limit - 1);
-    // 11 bits need fewer passes but a table that small tiles do not pay back.
-    const int digit = n < 4096 ? 8 : 11;
-    std::uint32_t counts[2048];
-    std::uint32_t* from = values;
-    std::uint32_t* to = scratch;
-    for (int shift = 0; shift < bits; shift += digit) {
-        const std::uint32_t mask = (1u << digit) - 1;
-        std::fill_n(counts, mask + 1, 0u);
-        for (Index k = 0; k < n; ++k) ++counts[(from[k] >> shift) & mask];
-        std::uint32_t sum = 0;
-        for (std::uint32_t c = 0; c <= mask; ++c) sum += std::exchange(counts[c], sum);
-        for (Index k = 0; k < n; ++k) to[counts[(from[k] >> shift) & mask]++] = from[k];
-        std::swap(from, to);
-    }
-    if (from != values) std::copy_n(from, n, values);
+    const int all = std::bit_width(limit - 1);
+    const int bits = std::min(all, int(std::bit_width(std::uint64_t(n))) + 4);
+    // Long digits need fewer passes but tables that small tiles do not pay back.
+    const int n_digits = bits > 16 && n < 4096 ? 3 : bits > 2 * kMostBits ? 3 : bits > 8 ? 2 : 1;
+    const int digit = (bits + n_digits - 1) / n_digits;
+    if (n_digits == 1) sort_by_digits<1>(values, n, scratch, all - bits, digit);
+    if (n_digits == 2) sort_by_digits<2>(values, n, scratch, all - bits, digit);
+    if (n_digits == 3) sort_by_digits<3>(values, n, scratch, all - bits, digit);
+    if (bits < all) insertion_sort(values, n);
 }
 
 using Extra = std::vector<std::pair<Index, std::uint32_t>>;  // (tile, rank)
@@ -139,7 +164,7 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
         const Index n = std::min(next[t], round.starts[t + 1]) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
-        radix_sort(ranks, n, scratch.data(), std::uint64_t(room[t]));
+        sort_uniform(ranks, n, scratch.data(), std::uint64_t(room[t]));
         round.sizes[t] = std::unique(ranks, ranks + n) - ranks;
     });
     std::erase_if(round.extra, [&](const auto& one) { return round.holds(one.first, one.second); });
