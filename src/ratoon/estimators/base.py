@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
+from ratoon.estimators.fit_report import check_report_path, write_fit_report
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
 from ratoon.estimators.inputs import checked_samples, checked_weights
 from ratoon.estimators.parameters import check_parameters
@@ -108,7 +110,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
         return cls(**{"preset": "paper", **overrides})
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        report: str | PathLike[str] | None = None,
+    ) -> Self:
         """Train on samples ``X`` with targets ``y``.
 
         Parameters
@@ -122,13 +131,21 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
             What each sample counts; k is the same as k copies of it.
         eval_set : tuple (X, y) or (X, y, sample_weight), optional
             Validation data: scored after every epoch, and what early stopping looks at.
+        report : path, optional
+            HTML file to write about the network: its score on the validation data, or else on the
+            samples trained on, and the page says which.  Needs ``ratoon[report]``.
 
         Returns
         -------
         self
         """
         fresh = not (self.warm_start and hasattr(self, "_progress"))
-        return self._train(X, y, sample_weight, eval_set, fresh=fresh)
+        if report is None:
+            return self._train(X, y, sample_weight, eval_set, fresh=fresh)
+        check_report_path(report)
+        self._train(X, y, sample_weight, eval_set, fresh=fresh)
+        write_fit_report(self, report, X, y, eval_set)
+        return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
         if self.early_stopping and eval_set is None:
