@@ -103,6 +103,10 @@ class Network {
     static Index workspace_bytes(const std::vector<Index>& widths, Index batch);
 
   private:
+    // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
+    // the cache, and working memory does not grow with the minibatch.
+    static constexpr Index kBlock = 32;
+
     void prepare(Index batch, bool training);
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
     void load_csr(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
