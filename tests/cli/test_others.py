@@ -154,6 +154,11 @@ def test_public_sets_are_listed(ratoon):
     listed = json.loads(ratoon("data", "list", "--json").out)
     assert "GLI-85" in {entry["name"] for entry in listed}
     assert "GLI-85" in ratoon("data", "list").out
+    one = ratoon("data", "list", "gli-85").out
+    for word in ("https://", "licence", "Freije", "SHA-256", "GLI_85.mat"):
+        assert word in one
+    assert json.loads(ratoon("data", "list", "GLI-85", "--json").out)["shape"] == [85, 22283, 2]
+    assert "did you mean 'GLI-85'" in ratoon("data", "list", "GLI-86").err
 
 
 def test_fetching_says_where_the_file_is(ratoon, monkeypatch, tmp_path):

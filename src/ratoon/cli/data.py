@@ -46,15 +46,43 @@ def show(
 
 @app.command("list")
 @guarded
-def list_(as_json: JsonOption = False) -> None:
+def list_(
+    name: Annotated[
+        str | None, typer.Argument(help="Tell all about this one: address, licence, citation.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the public data sets that can be fetched.
 
     For example:
 
+      ratoon data list
+
+      ratoon data list GLI-85
+
       ratoon data list --json
     """
-    from ratoon.datasets import list_datasets
+    from ratoon.datasets import data_folder, find_dataset, list_datasets
 
+    if name is not None:
+        one = find_dataset(name)
+        if as_json:
+            print_json(asdict(one))
+            return
+        samples, features, classes = one.shape
+        file = data_folder() / one.filename
+        for word, text in (
+            ("name", one.name),
+            ("what", one.what),
+            ("shape", f"{samples:,} samples x {features:,} features, {classes} classes"),
+            ("address", one.url),
+            ("licence", one.licence),
+            ("citation", one.citation),
+            ("SHA-256", one.sha256 or "not known beforehand; that of the first download is kept"),
+            ("file", f"{file}{'' if file.exists() else ' (not there yet)'}"),
+        ):
+            print(f"{word:<10}{text}")
+        return
     known = list_datasets()
     if as_json:
         print_json([asdict(one) for one in known])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -176,7 +177,7 @@ def _download(
             downloader=get,
         )
     except requests.exceptions.RequestException as error:
-        raise _absent(entry, home, " ".join(str(error).split())[:200]) from None
+        raise _absent(entry, home, _in_short(error)) from None
     except ValueError as error:
         if isinstance(error, FormatError):
             raise
@@ -196,6 +197,16 @@ def _absent(entry: KnownDataset, home: Path, reason: str) -> DownloadError:
         f"{entry.name} is not on this computer, and it could not be downloaded: {reason}.{kept}\n"
         f"  Get {entry.url}\n  from any computer and put it at {home / entry.filename}"
     )
+
+
+def _in_short(error: Exception) -> str:
+    """Return what went wrong on the network in a few words."""
+    text = " ".join(str(error).split())
+    if "NameResolutionError" in text or "Failed to resolve" in text:
+        return "the server's name was not found; there may be no network"
+    # What a library of a library says stands at the end, behind its own words.
+    inner = re.search(r"Caused by \w+\((.*)\)\)?$", text)
+    return (inner[1] if inner else text).strip("'\"")[:200]
 
 
 def _digest(path: Path, limits: Limits) -> str:
