@@ -183,7 +183,8 @@ def test_a_layer_outlived_by_its_graph_still_gives_gradients():
 
 def test_thread_count_changes_nothing():
     layer = SparseLinear(2000, 1000, density=0.05)
-    x = torch.randn(64, 2000)
+    # Few enough numbers that PyTorch does its own part on one thread either way.
+    x = torch.randn(16, 2000)
     before = torch.get_num_threads()
     found = []
     try:
@@ -192,7 +193,7 @@ def test_thread_count_changes_nothing():
             layer.zero_grad()
             out = layer(x)
             out.square().sum().backward()
-            found.append((out.detach(), layer.values.grad.clone()))
+            found.append((out.detach(), layer.values.grad))
     finally:
         torch.set_num_threads(before)
 
