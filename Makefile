@@ -73,8 +73,10 @@ lint: $(VENV)/test.stamp
 types: $(VENV)/test.stamp build
 	$(BIN)/mypy --strict src
 
+# Files of tests go to so many processes; 0 runs everything in one, where a debugger works.
+WORKERS ?= 2
 unit: $(VENV)/test.stamp build
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --cov --cov-report=term --numprocesses $(WORKERS) --dist loadfile
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
@@ -137,6 +139,9 @@ endef
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	for tool in mpiexec hydra_pmi_proxy; do \
+	    test ! -x $(BIN)/$$tool || ln -sf $(abspath $(BIN))/$$tool $(@D)/bin/$$tool; \
+	done
 	$(@D)/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
 	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* \
 	    -C install.strip=false .

@@ -27,6 +27,7 @@ WANTED = [
     "codespell==2.4.3",
     "pytest==9.2.0",
     "pytest-cov==7.1.0",
+    "pytest-xdist==3.8.0",
     "hypothesis==6.170.15",
 ]
 PLATFORMS = {
