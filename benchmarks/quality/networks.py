@@ -1,4 +1,4 @@
-"""Networks of the study: ratoon's default, recipe G, the paper's SET and FixProb, SET that settles.
+"""Networks of the study: ratoon's default, recipe G, the paper's SET, FixProb, other forms of SET.
 
 Recipe G here is built on ratoon's own engine.  Its linear path beside the hidden layer is left
 out (scouting: worth 0.2 to 0.8 points), and its rewiring grows at random instead of by strength.
@@ -15,7 +15,8 @@ from scipy.special import softmax
 from quality.rivals import Answer, strength
 from quality.sets import Split, standardised
 from ratoon import SparseMLPClassifier
-from ratoon.evolution import SET, Strategy
+from ratoon.estimators.strengths import strengths
+from ratoon.evolution import SET, GuidedSET, Strategy
 from ratoon.experiments.trial import PaperSettings, run_trial
 from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
@@ -68,6 +69,13 @@ def recipe_g(parts: Split, seed: int) -> Answer:
     Training(network, TrainingData.of(x, targets, np.float32), plan).run()
     outputs = network.outputs(x_test)
     return outputs.argmax(axis=1), softmax(2.0 * outputs.astype(np.float64), axis=1)
+
+
+def guided_set(parts: Split, seed: int) -> dict[str, float]:
+    """The paper's model, its new connections drawn by the strength of features."""
+    z = standardised(parts)
+    found = strengths("f", z.x, np.eye(int(z.y.max()) + 1)[z.y], None, has_classes=True)
+    return paper(parts, seed, strategy=GuidedSET(found))
 
 
 def paper(parts: Split, seed: int, *, strategy: Strategy) -> dict[str, float]:

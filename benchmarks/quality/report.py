@@ -28,6 +28,7 @@ LABELS = {
     "fixprob": "FixProb, last epoch",
     "set": "SET (paper), last epoch",
     "set_settles": "SET that settles, last epoch",
+    "set_guided": "SET that grows by strength, last epoch",
 }
 OTHERS = (
     ("balanced accuracy", "balanced"),
@@ -169,7 +170,7 @@ def _of_the_paper(rows: Rows, sets: list[str]) -> list[str]:
         f"{LABELS[method]} minus FixProb: {gap.mean:+.2f}"
         f" ({_interval(gap.mean, gap.half_over_splits())} over splits; worst set"
         f" {gap.worst()[1]:+.1f}, {gap.worst()[0]})"
-        for method in ("set_settles", "set")
+        for method in ("set_guided", "set_settles", "set")
         if (gap := difference(last, method, "fixprob", sets)) is not None
     ]
     text = "The same model, rewired or left static: " + "; ".join(against) + "."

@@ -49,6 +49,7 @@ METHODS: dict[str, Callable[[Split, int], Any]] = {
     "fixprob": partial(networks.paper, strategy=Static()),
     "set": partial(networks.paper, strategy=SET(0.3)),
     "set_settles": partial(networks.paper, strategy=settling(0.3)),
+    "set_guided": networks.guided_set,
 }
 
 Key = tuple[str, str, int]

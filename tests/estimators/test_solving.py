@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
 from ratoon.datasets import make_microarray
-from ratoon.errors import InvalidParameterError
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +69,39 @@ def test_a_sample_of_weight_zero_is_no_sample(wide):
     assert_allclose(with_zeros.predict_proba(x), without.predict_proba(x), atol=1e-4)
 
 
-def test_sparse_samples_are_never_made_dense(wide):
-    x, y = scipy.sparse.csr_array(wide[0]), wide[1]
-    with pytest.raises(InvalidParameterError, match="cannot keep sparse"):
-        SparseMLPClassifier(solver="ridge").fit(x, y)
-    model = SparseMLPClassifier(random_state=0).fit(x, y)
-    assert not hasattr(model, "member_shares_")
+@pytest.fixture(scope="module")
+def texts():
+    """Counts of words, most of them absent, some telling the class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    rate = np.full((90, 400), 0.15)
+    rate[:, :20] += 0.4 * y[:, None]
+    return scipy.sparse.csr_array(rng.poisson(rate).astype(float)), y
+
+
+def test_sparse_samples_are_solved_for_and_stay_sparse(texts):
+    x, y = texts
+    dense = SparseMLPClassifier(random_state=0).fit(x[:60].toarray(), y[:60])
+    model = SparseMLPClassifier(random_state=0).fit(x[:60], y[:60])
+    assert model.member_shares_.keys() == dense.member_shares_.keys()
+    assert model.network_.scaling.shift is None, "zeros are read as zeros"
+    fresh = x[60:]
+    assert (model.predict(fresh) == y[60:]).mean() > 0.8
+    same = model.predict(fresh) == dense.predict(fresh.toarray())
+    assert same.mean() > 0.9, "clipped around 0 instead of the mean, nothing else"
+    assert_allclose(model.predict_proba(fresh), model.predict_proba(fresh.toarray()), atol=1e-4)
+
+
+def test_training_on_sparse_samples_can_go_on_from_a_solved_network(texts):
+    x, y = texts
+    model = SparseMLPClassifier(random_state=0).fit(x, y).partial_fit(x, y)
+    assert model.n_iter_ == 2
+
+
+def test_a_sparse_matrix_too_wide_for_a_linear_path_is_trained(texts, monkeypatch):
+    monkeypatch.setattr("ratoon.recipe.problem.MAX_SPARSE_FEATURES", 300)
+    model = SparseMLPClassifier(random_state=0).fit(*texts)
+    assert model.n_iter_ > 1
 
 
 def test_a_continuous_target_is_solved_for_too():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.linear_model import Lasso, Ridge
 
+from ratoon.recipe.centred import Centred
 from ratoon.recipe.dual import dual_coefficients
 from ratoon.recipe.few import generations, lasso_path
 from ratoon.recipe.hidden import FAN_IN, HiddenLayer
@@ -118,7 +122,7 @@ def test_the_lasso_path_is_that_of_scikit_learn(make_continuous):
     problem = make_continuous()
     x = problem.x - problem.x.mean(0)
     t = problem.targets - problem.targets.mean(0)
-    path = lasso_path(x, t, 6)
+    path = lasso_path(Centred.of(x, np.ones(len(x))), t, 6)
     top = np.abs(x.T @ t).max()
     for number, level in enumerate(np.logspace(0, np.log10(0.03), 7)[1:4]):
         model = Lasso(level * top / len(x), fit_intercept=False).fit(x, t[:, 0])
@@ -129,7 +133,9 @@ def test_generations_narrow_down_to_the_features_that_matter(make_continuous):
     problem = make_continuous()
     x = problem.x - problem.x.mean(0)
     t = problem.targets - problem.targets.mean(0)
-    weights = np.square(generations(x, t, np.ones(150), PENALTIES)[:, 0, :, 0])
+    weights = np.square(
+        generations(Centred.of(x, np.ones(len(x))), t, np.ones(150), PENALTIES)[:, 0, :, 0]
+    )
     shares = weights[:, :3].sum(axis=1) / weights.sum(axis=1)
     assert shares[0] < shares[1] < shares[2]
     assert shares[2] > 0.95
@@ -138,3 +144,30 @@ def test_generations_narrow_down_to_the_features_that_matter(make_continuous):
 def test_members_with_few_features_are_for_continuous_targets_only(make_classes, make_continuous):
     assert not {"lasso", "generation"} & {kind.body for kind in kinds_for(make_classes())}
     assert {"lasso", "generation"} <= {kind.body for kind in kinds_for(make_continuous())}
+
+
+@pytest.mark.parametrize("is_weighed", [False, True])
+@pytest.mark.parametrize("make", ["make_classes", "make_continuous"])
+def test_sparse_samples_make_the_members_that_dense_ones_make(make, is_weighed, request):
+    dense = request.getfixturevalue(make)()
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(dense.x.shape) < 0.8, 0.0, np.abs(dense.x)).astype(np.float32)
+    x[:, 7] = 0.0
+    weights = 1.0 + np.arange(60) % 3 if is_weighed else np.ones(60)
+    dense = dataclasses.replace(dense, x=x, weights=weights)
+    sparse = dataclasses.replace(dense, x=scipy.sparse.csr_array(x))
+    kinds = kinds_for(dense)
+    with pytest.MonkeyPatch.context() as patch:
+        # Dense z-scores are clipped around the mean, sparse ones around 0.
+        patch.setattr("ratoon.recipe.views.CLIP", 100.0)
+        # Products of dense rows are summed in float32, which small penalties magnify.
+        z, members = fitted(dense, *kinds, penalties=np.array([0.1, 1.0]))
+        z_sparse, others = fitted(sparse, *kinds, penalties=np.array([0.1, 1.0]))
+    assert scipy.sparse.issparse(z_sparse)
+    assert z_sparse.nnz == np.count_nonzero(x)
+    for member, other in zip(members, others, strict=True):
+        np.testing.assert_allclose(
+            other.outputs(z_sparse), member.outputs(z), atol=2e-3, err_msg=str(member.kind)
+        )
+        if member.hidden is None:
+            assert scipy.sparse.issparse(other.basis)

@@ -29,8 +29,10 @@ from ratoon.estimators.sklearn_callbacks import (
     with_callbacks,
 )
 from ratoon.estimators.solving import is_to_be_solved, solve
+from ratoon.estimators.strengths import is_strength, strengths
 from ratoon.estimators.threads import threads_for
 from ratoon.estimators.views import NetworkViews
+from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.training import (
@@ -190,6 +192,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
             generator = derive_generator(seed, "validation split")
             strata = self._strata(labelled.y)
             held = hold_out(labelled.n_samples, self.validation_fraction, generator, strata)
+        if isinstance(settings.evolution, GuidedSET) and settings.evolution.strength is None:
+            found = self._strengths("f", labelled, held, settings)
+            settings = replace(settings, evolution=replace(settings.evolution, strength=found))
         if fresh:
             progress = self._begin(labelled, held, settings, shape, seed)
         else:
@@ -239,15 +244,30 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
             clip=settings.clip,
             dtype=settings.dtype,
         )
+        guide = None
+        if is_strength(settings.start):
+            guide = self._strengths(settings.start, labelled, held, settings)
         network = start_network(
             settings,
             shape,
+            guide=guide,
             scaling=scaling,
             topology=self.topology,
             seed=seed,
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
         return Progress(seed, shape, network, rewired=[0] * len(network.layers))
+
+    def _strengths(
+        self, how: Any, labelled: Labelled, held: Rows | None, settings: Settings
+    ) -> NDArray[np.float64]:
+        return strengths(
+            how,
+            labelled.x,
+            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            labelled.weights_without(held),
+            has_classes=self._is_classifier,
+        )
 
     def _training(
         self,

@@ -17,6 +17,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Settings, Shape
 from ratoon.evolution import State
 from ratoon.history import History
+from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.prepare import ConstantFeatureWarning, feature_statistics
@@ -102,21 +103,28 @@ def start_network(
     topology: Sequence[Any] | None,
     seed: int,
     n_threads: int,
+    guide: Array | None = None,
 ) -> SparseMLP:
-    """Draw the network a training starts from."""
+    """Draw the network a training starts from; its first connections by strengths, if given."""
     widths = settings.widths(shape)
+    topologies = None if topology is None else checked_topologies(topology, widths)
+    if guide is not None and (topologies is None or topologies[0] is None):
+        first = (widths[0], widths[1])
+        wanted = connections_wanted(first, epsilon=settings.epsilon, density=settings.density)
+        drawn = guided(first, wanted, guide, seed=seed, n_threads=n_threads)
+        topologies = [drawn, *(topologies or [None] * (len(widths) - 1))[1:]]
     return SparseMLP.start(
         widths,
         seed=seed,
         epsilon=settings.epsilon,
         density=settings.density,
-        start=settings.start,
+        start="exact" if guide is not None else settings.start,
         init=settings.init,
         output_init=settings.output_init,
         activation=settings.activation,
         slope=settings.slope,
         dropout=settings.dropout,
-        topologies=None if topology is None else checked_topologies(topology, widths),
+        topologies=topologies,
         scaling=scaling,
         dtype=settings.dtype,
         n_threads=n_threads,

@@ -13,6 +13,7 @@ import scipy.sparse
 from ratoon.datasets.within import Within
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
+from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES
 from ratoon.initialise import INITS, STARTS
 from ratoon.kernels import ACTIVATIONS
@@ -166,6 +167,14 @@ def _topology(owner: str, name: str, value: Any) -> None:
         _fail(owner, name, "a list with one entry per layer", value, hint)
 
 
+def _start(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, str):
+        also = ", strengths of the features, or a fitted network"
+        one_of((*STARTS, *MEASURES), also=also)(owner, name, value)
+    elif not (hasattr(value, "feature_strength") or np.ndim(value) == 1):
+        _fail(owner, name, "a way to start, one strength per feature, or a fitted network", value)
+
+
 CHECKS: dict[str, Check] = {
     "hidden_layer_sizes": _hidden,
     "epsilon": _epsilon,
@@ -191,7 +200,7 @@ CHECKS: dict[str, Check] = {
     "shuffle": boolean,
     "init": one_of(INITS),
     "output_init": one_of(INITS),
-    "start": one_of(STARTS),
+    "start": _start,
     "topology": _topology,
     "scale": one_of((*SCALES, None)),
     "clip": not_negative,

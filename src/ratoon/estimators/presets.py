@@ -55,7 +55,7 @@ class Settings:
     max_iter: int
     init: str
     output_init: str
-    start: str
+    start: Any  # how to draw first connections, or what tells how strong features are
     clip: float
     label_smoothing: float
     dtype: str

@@ -57,7 +57,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
-        (`ratoon.recipe`).  ``"auto"`` does so for dense data of 20 to 3,000 samples and at least
+        (`ratoon.recipe`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
         100 features if nothing else about the network or its training is asked for; otherwise it
         is SGD if a learning rate is given, and what the preset says if not.  An optimizer object
         of ``ratoon.optimizers`` brings its own parameters.
@@ -89,9 +89,12 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     init, output_init : str, optional
         First weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
         0.1) or ``"zero"``.
-    start : "auto", "exact" or "paper", default="auto"
-        Whether first connections are drawn without repetition, so that their number is exact, or
-        with, as in the released code of SET.
+    start : "auto", "exact", "paper", "f", "mutual_info", "l1", array or network, default="auto"
+        How first connections are drawn: without repetition, so that their number is exact; with,
+        as in the released code of SET; or, those of the first layer, in proportion to how strongly
+        each feature is tied to the target.  That is measured on the training rows by the F
+        statistic, mutual information or the lasso's path, given as one number per feature, or
+        taken from another fitted network.
     topology : sequence, optional
         Connections to start with, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix
         (inputs x outputs) of any values, or None for a random start.  A matrix inside

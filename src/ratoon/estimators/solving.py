@@ -15,7 +15,6 @@ import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import Shape, is_open
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
@@ -58,21 +57,15 @@ def is_to_be_solved(given: Mapping[str, Any], shape: Shape, x: Any, eval_set: An
     """Whether `fit` solves for the network.
 
     Always with ``solver="ridge"``.  With ``"auto"`` if the data have few samples and many
-    features, are dense, and nothing else was asked for.
+    features, and nothing else was asked for.
     """
     solver = given["solver"]
     if isinstance(solver, str) and solver == "ridge":
-        if scipy.sparse.issparse(x):
-            raise InvalidParameterError(
-                'solver="ridge" centres the features, which a sparse X cannot keep sparse.\n'
-                '  Leave `solver` at "auto", or pass X.toarray() if that fits in memory.'
-            )
         return True
     return (
         is_open(solver)
         and eval_set is None
-        and not scipy.sparse.issparse(x)
-        and suits(shape.n_samples, shape.n_features)
+        and suits(shape.n_samples, shape.n_features, x.nnz if scipy.sparse.issparse(x) else None)
         and all(is_open(given.get(name)) for name in _OPEN)
         and all(given[name] == value for name, value in _AT_DEFAULT.items())
     )
@@ -94,7 +87,11 @@ def solve(
     counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(counted > 0)
     goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
-    whole = Problem(np.asarray(x, dtype=np.float32), goal, counted, groups, kind)
+    if scipy.sparse.issparse(x):
+        samples = scipy.sparse.csr_array(x, dtype=np.float32)
+    else:
+        samples = np.asarray(x, dtype=np.float32)
+    whole = Problem(samples, goal, counted, groups, kind)
     # Hundreds of small products: a second BLAS thread costs more than it brings, and on a busy
     # machine a hundred times more.
     with threadpool_limits(limits=1, user_api="blas"):

@@ -21,6 +21,7 @@ from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
 from ratoon.evolution.deep_r import DeepR as DeepR
 from ratoon.evolution.dsr import DSR as DSR
 from ratoon.evolution.gse import GSE as GSE
+from ratoon.evolution.guided import GuidedSET as GuidedSET
 from ratoon.evolution.lottery import find_ticket as find_ticket
 from ratoon.evolution.nest import NeST as NeST
 from ratoon.evolution.neuron_pruning import NeuronPruning as NeuronPruning

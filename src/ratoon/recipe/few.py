@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.recipe.centred import Centred
 from ratoon.recipe.dual import dual_coefficients
 
 Array = NDArray[Any]
@@ -20,34 +21,34 @@ FEATURES_PER_SAMPLE = 4
 _SMALLEST_LEVEL, _MOST_STEPS, _PRECISION = 0.03, 200, 1e-3
 
 
-def lasso_path(x: Array, targets: Array, n_levels: int) -> Array:
+def lasso_path(x: Centred, targets: Array, n_levels: int) -> Array:
     """Return lasso weights (levels, features, outputs) at falling penalties.
 
     Levels are relative to the least penalty that leaves an output no feature at all, and evenly
-    spaced by ratio down to 0.03 of it.  Columns of x and targets must have mean 0.  Each level
+    spaced by ratio down to 0.03 of it.  Targets must have mean 0.  Each level
     starts with the features in use or in reach, and takes in others only where they are missed.
 
     Examples
     --------
     >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    >>> lasso_path(x, 2 * x[:, :1], 5)[-1].round(2).tolist()
+    >>> lasso_path(Centred.of(x, np.ones(4)), 2 * x[:, :1], 5)[-1].round(2).tolist()
     [[1.94], [0.0]]
     """
-    n_features, n_outputs = x.shape[1], targets.shape[1]
+    n_features, n_outputs = x.rows.shape[1], targets.shape[1]
     found = np.zeros((n_levels, n_features, n_outputs))
-    top = np.maximum(np.abs(x.T @ targets).max(axis=0), 1e-12).astype(np.float64)
+    pull = np.asarray(x.rows.T @ targets, dtype=np.float64)
+    top = np.maximum(np.abs(pull).max(axis=0), 1e-12)
     weights = np.zeros((n_features, n_outputs))
-    pull = (x.T @ targets).astype(np.float64)
     levels = np.logspace(0, np.log10(_SMALLEST_LEVEL), n_levels + 1)
     for number in range(n_levels):
         penalty = levels[number + 1] * top
         active = np.flatnonzero(((np.abs(pull) > penalty) | (weights != 0)).any(axis=1))
         for _ in range(5):
-            part = x[:, active].astype(np.float64)
+            part = x.columns(active).astype(np.float64)
             start = weights[active]
             weights = np.zeros((n_features, n_outputs))
             weights[active] = _shrunken_descent(part, targets, penalty, start)
-            pull = x.T @ (targets - part @ weights[active])
+            pull = x.rows.T @ (targets - part @ weights[active])
             wrong = (np.abs(pull) > 1.02 * penalty).any(axis=1)
             wrong[active] = False
             if not wrong.any():
@@ -80,25 +81,27 @@ def _shrunken_descent(x: Array, targets: Array, penalty: Array, start: Array) ->
     return weights
 
 
-def generations(x: Array, targets: Array, prior: Array, penalties: Array) -> Array:
+def generations(x: Centred, targets: Array, prior: Array, penalties: Array) -> Array:
     """Return ridge weights (generations, penalties, features, outputs), each from the one before.
 
     A generation's prior variance is the squared weight of the generation before, and none for all
-    but the largest, four features per sample.  Columns of x and targets must have mean 0.
+    but the largest, four features per sample.  Targets must have mean 0.
 
     Examples
     --------
     >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
     >>> y = 2 * x[:, :1] + 0.2 * x[:, 1:]
-    >>> generations(x, y, np.ones(2), np.array([0.1]))[:, 0, 1, 0].round(4).tolist()
+    >>> centred = Centred.of(x, np.ones(4))
+    >>> generations(centred, y, np.ones(2), np.array([0.1]))[:, 0, 1, 0].round(4).tolist()
     [0.0567, 0.0065, 0.0001]
     """
-    n_samples, n_features = x.shape
+    n_samples, n_features = x.rows.shape
     n_outputs = targets.shape[1]
     found = np.zeros((N_GENERATIONS, penalties.size, n_features, n_outputs))
-    weighed = x * (prior / max(float(prior.mean()), 1e-300)).astype(x.dtype)
-    kernel = (weighed @ x.T).astype(np.float64)
-    first = weighed.T.astype(np.float64) @ dual_coefficients(kernel, targets, penalties)
+    prior = prior / max(float(prior.mean()), 1e-300)
+    duals = dual_coefficients(x.kernel(prior), targets, penalties)
+    basis = x.weighed(prior).T.astype(np.float64)
+    first = [basis @ dual for dual in duals]
     kept = min(FEATURES_PER_SAMPLE * n_samples, n_features)
     for number, penalty in enumerate(penalties):
         weights = first[number]
@@ -108,10 +111,10 @@ def generations(x: Array, targets: Array, prior: Array, penalties: Array) -> Arr
             largest = largest[size[largest] > 1e-8 * float(size.max())]
             weights = np.zeros((n_features, n_outputs))
             if largest.size:
-                part = x[:, largest]
-                tilted = part * (size[largest] / size[largest].mean()).astype(x.dtype)
+                part = x.columns(largest)
+                tilted = part * (size[largest] / size[largest].mean()).astype(part.dtype)
                 kernel = (tilted @ part.T).astype(np.float64)
-                duals = dual_coefficients(kernel, targets, np.array([penalty]))[0]
-                weights[largest] = tilted.T.astype(np.float64) @ duals
+                dual = dual_coefficients(kernel, targets, np.array([penalty]))[0]
+                weights[largest] = tilted.T.astype(np.float64) @ dual
             found[generation, number] = weights
     return found

@@ -23,14 +23,21 @@ class HiddenLayer:
 
     @classmethod
     def draw(
-        cls, prior: Array, z: Array, rng: np.random.Generator, *, with_bias: bool
+        cls,
+        prior: Array,
+        z: Any,
+        rng: np.random.Generator,
+        *,
+        with_bias: bool,
+        origin: Array | None = None,
     ) -> HiddenLayer:
         """Draw `FAN_IN` inputs per neuron with probability proportional to the root of the prior.
 
         Weights are normal and scaled so that a neuron's expected response to a feature follows the
         prior, as it would in a dense layer whose weights had the prior as their variance.  A pair
         that is drawn twice is one connection.  With ``with_bias`` neurons bend at different
-        places, which products of features need and small samples do not support.
+        places, which products of features need and small samples do not support.  ``origin`` is
+        where means lie that z still has: biases take them out.
         """
         n_features = prior.size
         chance = np.sqrt(prior)
@@ -47,12 +54,18 @@ class HiddenLayer:
             (values.astype(np.float32), (inputs, neurons)), shape=(n_features, N_NEURONS)
         )
         weights.sum_duplicates()
-        bias = np.zeros(N_NEURONS, dtype=np.float32)
+        bias = np.zeros(N_NEURONS) if origin is None else -(origin @ weights)
         if with_bias:
-            size = np.sqrt(np.mean(np.square(weights.T @ z.T)))
-            bias = (rng.standard_normal(N_NEURONS) * size).astype(np.float32)
-        return cls(weights, bias)
+            size = np.sqrt(np.mean(np.square(_sums(z, weights) + bias)))
+            bias = bias + rng.standard_normal(N_NEURONS) * size
+        return cls(weights, bias.astype(np.float32))
 
-    def respond(self, z: Array) -> Array:
+    def respond(self, z: Any) -> Array:
         """Return what the neurons make of samples: (samples, neurons)."""
-        return np.asarray(np.maximum((self.weights.T @ z.T).T + self.bias, 0.0))
+        return np.asarray(np.maximum(_sums(z, self.weights) + self.bias, 0.0))
+
+
+def _sums(z: Any, weights: Any) -> Array:
+    if scipy.sparse.issparse(z):
+        return np.asarray((z @ weights).toarray())
+    return np.asarray((weights.T @ z.T).T)

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
+from ratoon.recipe.centred import Centred
 from ratoon.recipe.dual import dual_coefficients
 from ratoon.recipe.few import N_GENERATIONS, generations, lasso_path
 from ratoon.recipe.hidden import HiddenLayer
@@ -55,18 +57,22 @@ class Member:
     kind: MemberKind
     hidden: HiddenLayer | None
     centre: Array
-    basis: Array  # (samples, features or neurons)
+    basis: Any  # (samples, features or neurons), dense or sparse
     duals: Array  # (penalties, samples, outputs)
     mean: Array
 
-    def features(self, z: Array) -> Array:
+    def features(self, z: Any) -> Any:
         """Return what the output weights apply to."""
         return z if self.hidden is None else self.hidden.respond(z)
 
-    def outputs(self, z: Array) -> Array:
+    def outputs(self, z: Any) -> Array:
         """Return decisions (penalties, samples, outputs)."""
-        similarity = ((self.features(z) - self.centre) @ self.basis.T).astype(np.float64)
-        return np.asarray(similarity @ self.duals + self.mean)
+        features = self.features(z)
+        if scipy.sparse.issparse(features):
+            similarity = (features @ self.basis.T).toarray() - self.centre @ self.basis.T
+        else:
+            similarity = (features - self.centre) @ self.basis.T
+        return np.asarray(similarity.astype(np.float64) @ self.duals + self.mean)
 
     def weights(self, shares: Array) -> Array:
         """Return output weights (features or neurons, outputs), mixed over the penalties."""
@@ -104,7 +110,7 @@ def penalties_for(problem: Problem) -> NDArray[np.float64]:
 def fit_members(
     problem: Problem,
     view: View,
-    z: Array,
+    z: Any,
     kinds: list[MemberKind],
     penalties: NDArray[np.float64],
     rng: np.random.Generator,
@@ -117,22 +123,25 @@ def fit_members(
     bred: Array | None = None
     for kind in kinds:
         if kind.body == "lasso":
-            x, targets, _, _ = _centred(problem, z)
-            yield _with_few(problem, z, kind, lasso_path(x, targets, penalties.size))
+            x = Centred.of(z, problem.weights)
+            path = lasso_path(x, _centred_targets(problem)[0], penalties.size)
+            yield _with_few(problem, x.centre, kind, path)
             continue
         if kind.body == "generation":
+            x = Centred.of(z, problem.weights)
             if bred is None:
-                x, targets, _, _ = _centred(problem, z)
-                bred = generations(x, targets, strength, penalties)
-            yield _with_few(problem, z, kind, bred[kind.generation - 1])
+                bred = generations(x, _centred_targets(problem)[0], strength, penalties)
+            yield _with_few(problem, x.centre, kind, bred[kind.generation - 1])
             continue
         if kind.q == PAIR:
             if pairs is None:
-                pairs = np.sqrt(pair_strength(z, problem.targets, problem.weights))
+                # Looks at all pairs of at most 5,000 features, for which sparse is no quicker.
+                whole = z.toarray() if scipy.sparse.issparse(z) else z
+                pairs = np.sqrt(pair_strength(whole, problem.targets, problem.weights))
             prior = pairs if np.count_nonzero(pairs) >= 2 else strength
         else:
             prior = _prior(kind, strength, spread)
-        yield _fit_member(problem, z, kind, _with_mean_1(prior), penalties, rng)
+        yield _fit_member(problem, view, z, kind, _with_mean_1(prior), penalties, rng)
 
 
 def _prior(kind: MemberKind, strength: Array, spread: Array) -> Array:
@@ -149,37 +158,39 @@ def _with_mean_1(prior: Array) -> Array:
 
 def _fit_member(
     problem: Problem,
-    z: Array,
+    view: View,
+    z: Any,
     kind: MemberKind,
     prior: Array,
     penalties: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Member:
-    hidden = None
+    targets, mean = _centred_targets(problem)
     if kind.body == "hidden":
-        hidden = HiddenLayer.draw(prior, z, rng, with_bias=problem.has_many_samples)
-    features = z if hidden is None else hidden.respond(z)
-    centred, targets, centre, mean = _centred(problem, features)
-    weighed = centred * prior.astype(np.float32) if hidden is None else centred
-    kernel = (weighed @ centred.T).astype(np.float64)
-    duals = dual_coefficients(kernel, targets, penalties)
-    return Member(kind, hidden, centre, weighed, duals, mean)
+        hidden = HiddenLayer.draw(
+            prior, z, rng, with_bias=problem.has_many_samples, origin=view.origin
+        )
+        x = Centred.of(hidden.respond(z), problem.weights)
+        duals = dual_coefficients(x.kernel(), targets, penalties)
+        return Member(kind, hidden, x.centre, x.rows, duals, mean)
+    x = Centred.of(z, problem.weights)
+    duals = dual_coefficients(x.kernel(prior), targets, penalties)
+    # Duals sum to 0 over (weighed) samples, so rows that are centred in thought only will do.
+    return Member(kind, None, x.centre, x.weighed(prior), duals, mean)
 
 
-def _centred(problem: Problem, features: Array) -> tuple[Array, Array, Array, Array]:
-    """Return features and targets less their means, times the root of sample weights; the means."""
+def _centred_targets(problem: Problem) -> tuple[Array, Array]:
+    """Return targets less their means, times the root of sample weights; and the means."""
     weights = problem.weights / problem.weights.mean()
-    root = np.sqrt(weights)[:, None]
-    centre = np.average(features, axis=0, weights=weights).astype(np.float32)
     mean = np.average(problem.targets, axis=0, weights=weights)
-    centred = ((features - centre) * root).astype(np.float32)
-    return centred, (problem.targets - mean) * root, centre, mean
+    return (problem.targets - mean) * np.sqrt(weights)[:, None], mean
 
 
-def _with_few(problem: Problem, z: Array, kind: MemberKind, weights: Array) -> Member:
+def _with_few(problem: Problem, centre: Array, kind: MemberKind, weights: Array) -> Member:
     """Return a member whose weights (penalties, features, outputs) are known, most of them 0."""
-    _, _, centre, mean = _centred(problem, z)
     used = np.flatnonzero(weights.any(axis=(0, 2)))
-    basis = np.zeros((used.size, z.shape[1]), dtype=np.float32)
-    basis[np.arange(used.size), used] = 1.0
-    return Member(kind, None, centre, basis, weights[:, used], mean)
+    ones = np.ones(used.size, dtype=np.float32)
+    basis = scipy.sparse.csr_array(
+        (ones, (np.arange(used.size), used)), shape=(used.size, weights.shape[1])
+    )
+    return Member(kind, None, centre, basis, weights[:, used], _centred_targets(problem)[1])

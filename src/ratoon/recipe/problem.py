@@ -11,19 +11,22 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 MIN_SAMPLES, MAX_SAMPLES, MIN_FEATURES, MAX_ENTRIES = 20, 3000, 100, 100_000_000
+MAX_SPARSE_FEATURES = 300_000
 MANY_SAMPLES = 500
 """Above this many samples one validation split replaces repeated cross-validation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Dense features (samples, features) as float32, targets (samples, outputs), sample weights.
+    """Features (samples, features) as float32, targets (samples, outputs), sample weights.
+
+    Features are a dense array or a CSR array, which stays sparse.
 
     ``groups`` holds the class of every sample where there are classes; strata follow them.
     ``kind`` says how raw outputs are read: "softmax", "sigmoid" or "squared".
     """
 
-    x: Array
+    x: Any
     targets: Array
     weights: Array
     groups: NDArray[np.int64] | None
@@ -50,8 +53,8 @@ class Problem:
         )
 
 
-def suits(n_samples: int, n_features: int) -> bool:
-    """Whether data of this shape are for a committee.
+def suits(n_samples: int, n_features: int, n_stored: int | None = None) -> bool:
+    """Whether data of this shape are for a committee; ``n_stored`` are the entries of a sparse X.
 
     Few samples and many features.  Elsewhere a network that is trained step by step has enough
     to learn from, or the matrices of samples by samples would grow too large.
@@ -60,9 +63,11 @@ def suits(n_samples: int, n_features: int) -> bool:
     --------
     >>> suits(60, 50_000), suits(1_000_000, 100), suits(60, 4)
     (True, False, False)
+    >>> suits(2_000, 200_000), suits(2_000, 200_000, n_stored=300_000)
+    (False, True)
     """
-    return (
-        MIN_SAMPLES <= n_samples <= MAX_SAMPLES
-        and n_features >= MIN_FEATURES
-        and n_samples * n_features <= MAX_ENTRIES
-    )
+    if not (MIN_SAMPLES <= n_samples <= MAX_SAMPLES and n_features >= MIN_FEATURES):
+        return False
+    if n_stored is None:
+        return n_samples * n_features <= MAX_ENTRIES
+    return n_stored <= MAX_ENTRIES and n_features <= MAX_SPARSE_FEATURES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -14,8 +15,8 @@ _SMALLEST, _LARGEST = 1e-6, 1e4
 _PAIRS_AT_ONCE = 1024
 
 
-def f_statistic(z: Array, targets: Array, weights: Array) -> NDArray[np.float64]:
-    """Return the F statistic of every feature against all targets together.
+def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
+    """Return the F statistic of every feature, dense or sparse, against all targets together.
 
     For classes, given as one column each, this is the F of a one-way analysis of variance; for a
     continuous target that of the linear regression.  Limited to [1e-6, 1e4], so that a feature
@@ -30,11 +31,17 @@ def f_statistic(z: Array, targets: Array, weights: Array) -> NDArray[np.float64]
     """
     total = float(weights.sum())
     root = np.sqrt(weights)[:, None]
-    centred = (z - np.average(z, axis=0, weights=weights)) * root
     basis = _orthonormal((targets - np.average(targets, axis=0, weights=weights)) * root)
     degrees = basis.shape[1]
-    explained = np.square(basis.T.astype(z.dtype) @ centred).sum(axis=0).astype(np.float64)
-    everything = np.square(centred).sum(axis=0).astype(np.float64)
+    if scipy.sparse.issparse(z):
+        # The basis has no part along the mean, so nothing needs to be subtracted there.
+        explained = np.square((basis * root).T @ z.astype(np.float64)).sum(axis=0)
+        mean = (weights / total) @ z.astype(np.float64)
+        everything = np.maximum(weights @ z.astype(np.float64).power(2) - total * mean**2, 0.0)
+    else:
+        centred = (z - np.average(z, axis=0, weights=weights)) * root
+        explained = np.square(basis.T.astype(z.dtype) @ centred).sum(axis=0).astype(np.float64)
+        everything = np.square(centred).sum(axis=0).astype(np.float64)
     left = np.maximum(everything - explained, 0.0)
     per_degree = left / max(total - degrees - 1, 1.0)
     f = (explained / max(degrees, 1)) / np.maximum(per_degree, 1e-9)

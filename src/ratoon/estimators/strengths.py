@@ -1,0 +1,126 @@
+"""How strongly features are tied to the target, for starts and growth that are guided by it.
+
+Only training rows are looked at.  Selecting features on all rows before a split leaks; this does
+not, because it happens inside `fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
+
+from ratoon.datasets.disk_rows import DiskRows
+from ratoon.errors import InvalidInputError
+from ratoon.recipe.centred import Centred
+from ratoon.recipe.few import lasso_path
+from ratoon.recipe.strength import f_statistic
+from ratoon.recipe.views import View
+
+Array = NDArray[Any]
+Strengths = NDArray[np.float64]
+
+FLOOR = 0.01
+"""What every feature gets, relative to the mean: none is out of reach."""
+
+_FEATURES_AT_ONCE = 1024
+_LEVELS = 10
+
+
+def _f(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
+    del has_classes
+    columns = x.tocsc() if scipy.sparse.issparse(x) else x
+    parts = []
+    for first in range(0, x.shape[1], _FEATURES_AT_ONCE):
+        part = columns[:, first : first + _FEATURES_AT_ONCE]
+        part = part.tocsr() if scipy.sparse.issparse(part) else np.asarray(part, dtype=np.float64)
+        parts.append(f_statistic(part, targets, weights))
+    return np.concatenate(parts)
+
+
+def _mutual_info(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
+    counted = np.flatnonzero(weights > 0)
+    measure: Any = mutual_info_classif if has_classes else mutual_info_regression
+    columns = targets[:, :1] if has_classes and targets.shape[1] == 2 else targets
+    # Ties are broken by chance; the same chance every time.
+    return np.asarray(
+        sum(measure(x[counted], column[counted], random_state=0) for column in columns.T)
+    )
+
+
+def _l1(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
+    del has_classes
+    counted = np.flatnonzero(weights > 0)
+    rows, weights = x[counted], weights[counted] / weights[counted].mean()
+    rows = scipy.sparse.csr_array(rows) if scipy.sparse.issparse(x) else np.asarray(rows)
+    goal = targets[counted]
+    goal = (goal - np.average(goal, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
+    z = View.of(rows, weights).read(rows)
+    path = lasso_path(Centred.of(z, weights), goal, _LEVELS)
+    return np.asarray(np.abs(path).mean(axis=(0, 2)))
+
+
+MEASURES: dict[str, Callable[..., Strengths]] = {"f": _f, "mutual_info": _mutual_info, "l1": _l1}
+"""F statistic; mutual information; mean weight along the path of the lasso."""
+
+
+def is_strength(start: Any) -> bool:
+    """Whether a ``start`` says how strong features are: by a measure, numbers, or a network.
+
+    Examples
+    --------
+    >>> is_strength("f"), is_strength([1.0, 2.0]), is_strength("exact")
+    (True, True, False)
+    """
+    return start in MEASURES if isinstance(start, str) else start is not None
+
+
+def strengths(
+    how: Any, x: Any, targets: Array, weights: Array | None, *, has_classes: bool
+) -> Strengths:
+    """Return the strength of every feature, with mean 1 or a little above.
+
+    Parameters
+    ----------
+    how : {"f", "mutual_info", "l1"}, array-like, or fitted estimator
+        A measure, the strengths themselves, or a network whose connections tell.
+    x : ndarray or CSR matrix
+        Training rows.
+    targets : ndarray of shape (n_samples, n_outputs)
+        Encoded, one column per class where there are classes.
+    weights : ndarray, optional
+        What each row counts; rows of weight 0 are not looked at.
+    has_classes : bool
+        Whether targets stand for classes.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [0.1, -1.0], [5.0, 1.0], [5.1, -1.0]])
+    >>> y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> strengths("f", x, y, None, has_classes=True).round(2).tolist()
+    [2.01, 0.01]
+    """
+    n_features = int(x.shape[1])
+    if isinstance(how, str):
+        if isinstance(x, DiskRows):
+            raise InvalidInputError(
+                f"strengths by {how!r} look at all samples of a feature at once, and these are on"
+                f" disk.\n  Give the strengths themselves, one number per feature."
+            )
+        counted = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+        found = MEASURES[how](x, targets, counted, has_classes=has_classes)
+    elif hasattr(how, "feature_strength"):
+        found = np.asarray(how.feature_strength(), dtype=np.float64)
+    else:
+        found = np.asarray(how, dtype=np.float64)
+    if found.shape != (n_features,) or not (np.isfinite(found).all() and (found >= 0).all()):
+        raise InvalidInputError(
+            f"strengths must be {n_features} finite numbers, one per feature and none below 0; got"
+            f" shape {found.shape}."
+        )
+    mean = float(found.mean())
+    return found / mean + FLOOR if mean > 0 else np.ones(n_features)
