@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
 from ratoon.datasets import Within, groups_from_pairs
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.evolution import STRATEGIES, LayerwiseStrategy, RewiringSchedule
+from ratoon.evolution import STRATEGIES, GuidedSET, LayerwiseStrategy, RewiringSchedule
 from ratoon.initialise import start_within
 from ratoon.layers import make_layer
 from ratoon.storage import Checkpoint
@@ -32,7 +32,7 @@ def is_inside(network, allowed=ALLOWED):
     return not (used & (allowed.toarray() == 0)).any()
 
 
-@pytest.mark.parametrize("evolution", STRATEGIES)
+@pytest.mark.parametrize("evolution", [*STRATEGIES, GuidedSET(until=1.0)], ids=str)
 def test_every_strategy_keeps_to_the_limit_from_fit_to_fit(evolution):
     model = SparseMLPClassifier(topology=[Within(ALLOWED)], evolution=evolution, **HOW)
     model.fit(X, Y).partial_fit(X, Y)

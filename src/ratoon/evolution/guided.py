@@ -21,8 +21,8 @@ from ratoon import kernels
 from ratoon.errors import InvalidInputError, InvalidParameterError, check_fraction
 from ratoon.evolution.base import LayerState, layer_seed
 from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import then
-from ratoon.evolution.gse import draw_by_strength
+from ratoon.evolution.grow import empty_allowed, grow_uniformly, with_more
+from ratoon.evolution.gse import draw_among, draw_by_strength
 from ratoon.evolution.prune import strongest_of_each_sign
 from ratoon.initialise import weight_scale
 from ratoon.kernels.absent import empty_among, grow_at
@@ -96,7 +96,7 @@ class GuidedSET:
         zeta = self.zeta * self.schedule.factor(clock)
         rewirings = []
         for index, layer in enumerate(layers):
-            if layer.topology.is_full:
+            if layer.is_full:
                 rewirings.append(Rewiring.unchanged(layer.topology))
                 continue
             kept = strongest_of_each_sign(layer.weights, zeta)
@@ -105,9 +105,7 @@ class GuidedSET:
             if index == 0:
                 rewirings.append(self._from_strong_inputs(layer, kept, n_grown, its_seed))
             else:
-                rewirings.append(
-                    layer.topology.regrow(kept, n_grown, seed=its_seed, n_threads=layer.n_threads)
-                )
+                rewirings.append(grow_uniformly(layer, kept, n_grown, its_seed))
         return rewirings
 
     def _from_strong_inputs(
@@ -116,18 +114,15 @@ class GuidedSET:
         topology = layer.topology
         n_in, n_out = topology.shape
         rng = derive_generator(seed, "guided")
-        drawn = draw_by_strength(
-            (self._strengths(n_in)[:, None], np.ones((n_out, 1))), math.ceil(1.5 * n_grown), rng
-        )
-        candidates = empty_among(topology, kept, drawn)
+        strengths = (self._strengths(n_in)[:, None], np.ones((n_out, 1)))
+        n_drawn = math.ceil(1.5 * n_grown)
+        if layer.allowed is None:
+            candidates = empty_among(topology, kept, draw_by_strength(strengths, n_drawn, rng))
+        else:
+            candidates = draw_among(empty_allowed(layer, kept), strengths, n_drawn, rng)
         chosen = np.sort(rng.choice(candidates, min(n_grown, candidates.size), replace=False))
         rewiring = grow_at(topology, kept, chosen)
-        if missing := n_grown - chosen.size:
-            everything = np.arange(rewiring.topology.n_connections)
-            rest = rewiring.topology.regrow(
-                everything, missing, seed=seed, n_threads=layer.n_threads
-            )
-            rewiring = then(rewiring, rest)
+        rewiring = with_more(layer, rewiring, n_grown - chosen.size, seed)
         weights: NDArray[Any] = kernels.normal(
             n_grown,
             weight_scale(topology, layer.init),
