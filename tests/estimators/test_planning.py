@@ -1,4 +1,5 @@
 import sys
+import time
 import tracemalloc
 
 import numpy as np
@@ -8,6 +9,7 @@ from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.estimators.planning import workspace_bytes
 from ratoon.estimators.speed import measured_speed
 from ratoon.network import SparseMLP
+from ratoon.training import Callback
 from tests.processes import IS_SANITIZED, run_python
 
 
@@ -96,16 +98,27 @@ def test_a_static_network_plans_no_rewiring():
     assert SparseMLPClassifier((50,), density=0.5, evolution="static").plan(20).rewiring_bytes == 0
 
 
+class ProcessorTime(Callback):
+    """What an epoch took of the processor, whatever else the machine is busy with."""
+
+    def on_fit_begin(self, training):
+        self.seconds, self.before = [], time.process_time()
+
+    def on_epoch_end(self, training, record):
+        now = time.process_time()
+        self.seconds.append(now - self.before)
+        self.before = now
+
+
 @pytest.mark.slow
 def test_the_estimate_of_time_is_of_the_right_size():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 8000)).astype(np.float32)
     y = rng.integers(3, size=40)
-    model = SparseMLPClassifier(
-        (6000, 6000), epsilon=10, batch_size=5, learning_rate_init=0.01, max_iter=4, n_jobs=1
-    )
+    how = {"epsilon": 10, "batch_size": 5, "learning_rate_init": 0.01, "max_iter": 4, "n_jobs": 1}
+    epochs = ProcessorTime()
+    model = SparseMLPClassifier((6000, 6000), callbacks=epochs, **how)
     plan = model.plan(8000, n_samples=40, n_outputs=3)
-    records = model.fit(X, y).history_
-    measured = min(r.train_seconds + r.rewire_seconds for r in records)
-    # Machines are busy at times; what counts is that nobody is promised minutes and waits hours.
-    assert 0.2 < plan.seconds_per_epoch / measured < 5.0
+    model.fit(X, y)
+    # What counts is that nobody is promised minutes and waits hours.
+    assert 0.2 < plan.seconds_per_epoch / min(epochs.seconds) < 5.0
