@@ -1,13 +1,13 @@
 """Libraries of tables that do not go with everything."""
 
-import os
-
 import pytest
+
+from tests.processes import LOOKS_FOR_RACES
 
 
 def polars():
     """Return polars, whose allocator does not bear the thread sanitizer's."""
-    if "libtsan" in os.environ.get("LD_PRELOAD", ""):
+    if LOOKS_FOR_RACES:
         pytest.skip("importing polars under the thread sanitizer ends the process")
     import polars as pl
 

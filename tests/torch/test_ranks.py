@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import LOOKS_FOR_RACES
+
 pytest.importorskip("torch", reason="torch is not installed")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_two_ranks.py"
 
 pytestmark = [
     pytest.mark.slow,  # every rank is a new process
+    pytest.mark.skipif(LOOKS_FOR_RACES, reason="finds races between PyTorch's own threads"),
     pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not here"),
 ]
 
