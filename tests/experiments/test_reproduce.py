@@ -1,10 +1,13 @@
 """Tables of the paper: its own figures beside ours, and stand-ins that say what they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ratoon.datasets import Dataset, write
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import DivergenceError, InvalidParameterError
+from ratoon.experiments import tables_cost
 from ratoon.experiments.paper_data import STAND_IN, paper_data
 from ratoon.experiments.paper_figures import CLL, GLI, PAPER_SETS
 from ratoon.experiments.reproduce import TABLES, reproduce
@@ -57,10 +60,31 @@ def test_every_table_comes_out_with_full_rows(table):
 
 
 def test_the_extreme_models_are_in_one_table():
-    from dataclasses import replace
-
     found = reproduce("extreme", replace(TINY, trials=1, epochs=1, scale=0.001))
     assert [row[0].split()[0] for row in found.rows] == ["small", "large"]
+    assert all(len(row) == len(found.columns) for row in found.rows)
+
+
+def test_a_learning_rate_that_diverges_is_told_and_a_tenth_taken(monkeypatch):
+    wild = replace(tables_cost.EXTREME_SETTINGS, learning_rate=1e18)
+    monkeypatch.setattr(tables_cost, "EXTREME_SETTINGS", wild)
+    monkeypatch.setattr(tables_cost, "EXTREME", {"small": ((10,), 1, 1.0, 1.0)})
+    effort = replace(TINY, trials=1, epochs=1, scale=0.001)
+    with pytest.raises(DivergenceError):
+        reproduce("extreme", effort)
+    monkeypatch.setattr(tables_cost, "run_trials", _diverges_above(1e17, tables_cost.run_trials))
+    found = reproduce("extreme", effort)
+    assert found.rows[0][2] == "1e+17"
+    assert any("diverges at the paper's learning rate, 1e+18" in note for note in found.notes)
+
+
+def _diverges_above(rate, run_trials):
+    def run(data, settings, effort):
+        if settings.learning_rate > rate:
+            raise DivergenceError("training diverged: somewhere.\n  More.")
+        return run_trials(data, replace(settings, learning_rate=0.001), effort)
+
+    return run
 
 
 def test_rewiring_times_stand_beside_the_papers():
