@@ -347,7 +347,7 @@ def test_groups_may_be_a_limit(ratoon, table, pathways, tmp_path):
     allowed = {(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 1)}
     assert set(zip(*map(list, layer.topology.pairs()), strict=True)) < allowed
     told = ratoon("inspect", tmp_path / "m.ratoon")
-    assert told.code == 0
+    assert "Layer 1 keeps to a limit: 6 positions are allowed." in told.err
 
 
 def test_groups_that_do_not_fit_are_refused_with_a_way_out(ratoon, table, pathways, tmp_path):

@@ -50,6 +50,9 @@ def inspect(
         ],
         note="density asked for and achieved; degrees: least / median / most",
     )
+    for number, layer in enumerate(facts["layers"], start=1):
+        if layer["allowed"] is not None:
+            say(f"Layer {number} keeps to a limit: {layer['allowed']:,} positions are allowed.")
     _show_history(facts["history"])
     if facts["strongest_features"]:
         rows = [[x["feature"], f"{x['importance']:.5f}"] for x in facts["strongest_features"]]
@@ -89,6 +92,7 @@ def describe(estimator: Any, top: int) -> dict[str, Any]:
                 "connections": layer.n_connections,
                 "requested_density": told.requested_density,
                 "density": layer.topology.density,
+                "allowed": None if layer.allowed is None else layer.allowed.n_connections,
                 "input_degree": _spread(inputs),
                 "output_degree": _spread(outputs),
             }
