@@ -18,9 +18,11 @@ def minutes(request):
 @pytest.fixture
 def say(request):
     """Print a figure beside the name of its test, past pytest's capture."""
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+    plugins = request.config.pluginmanager
+    terminal, capture = map(plugins.get_plugin, ("terminalreporter", "capturemanager"))
 
     def tell(found):
-        terminal.write_line(f"\n{request.node.name}: {found}")
+        with capture.global_and_fixture_disabled():
+            terminal.write_line(f"\n{request.node.name}: {found}")
 
     return tell
