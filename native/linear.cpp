@@ -11,8 +11,9 @@ namespace {
 // Rows of a tile beyond this many bytes are fetched ahead: they leave the second-level cache.  With
 // dx three rows are in use per connection, and fetching pays as soon as they leave the first.
 constexpr Index kFarBytes = Index(512) << 10, kFarBytesWithDx = Index(24) << 10;
-// Handing a task to another thread costs microseconds; below this much work, don't.
-constexpr Index kWorthThreads = 40000;
+// Handing a task to another thread costs a microsecond or two while it waits awake: below about six
+// microseconds of work, don't.  Above, do: what one thread does alone sends the others to sleep.
+constexpr Index kWorthThreads = 6000;
 
 template <typename T>
 bool is_far(const Tile& tile, Index lanes, Index limit) {

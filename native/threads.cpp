@@ -19,7 +19,7 @@ namespace ratoon {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kSpin = std::chrono::microseconds(40);
+constexpr auto kSpin = std::chrono::microseconds(60);
 constexpr Index kMostThreads = 1024;
 constexpr std::uint64_t kClosed = 0xffffffffu;  // a task number that no job reaches
 
