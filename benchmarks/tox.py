@@ -54,7 +54,7 @@ def measure(
         (found.n_features, *options["hidden"], found.n_classes),
         epsilon=options["epsilon"],
         start="paper",
-        init="set",
+        init=options["init"],
         scaling=standardised_by(x_train),
         seed=seed,
     )
@@ -126,13 +126,16 @@ def main() -> None:
     arguments.add_argument("--hidden", type=int, nargs="+", default=[4600, 4600])
     arguments.add_argument("--epsilon", type=float, default=10.0)
     arguments.add_argument("--learning-rate", type=float, default=0.01)
+    arguments.add_argument(
+        "--init", default="set", choices=("set", "he"), help="the weights' spread: 0.1, or by fan-in"
+    )
     arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))
     given = arguments.parse_args()
     if not Path(given.data).exists():
         raise SystemExit(f"{given.data} is not there; name the file with --data")
     options = {
         name: getattr(given, name)
-        for name in ("epochs", "hidden", "epsilon", "learning_rate", "loss")
+        for name in ("epochs", "hidden", "epsilon", "learning_rate", "loss", "init")
     }
     results: dict[str, Any] = {}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.strategies.split(",")}
@@ -156,7 +159,7 @@ def main() -> None:
         rows.append({"by": f"released code, {name}", **_figures(RELEASED[name])})
     title = (
         f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each,"
-        f" {given.loss.replace('_', ' ')}; the released code on three other splits"
+        f" {given.loss.replace('_', ' ')}, {given.init} start; the released code on three other splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
