@@ -127,7 +127,10 @@ def main() -> None:
     arguments.add_argument("--epsilon", type=float, default=10.0)
     arguments.add_argument("--learning-rate", type=float, default=0.01)
     arguments.add_argument(
-        "--init", default="set", choices=("set", "he"), help="the weights' spread: 0.1, or by fan-in"
+        "--init",
+        default="set",
+        choices=("set", "he"),
+        help="the weights' spread: 0.1, or by fan-in",
     )
     arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))
     given = arguments.parse_args()
@@ -159,7 +162,8 @@ def main() -> None:
         rows.append({"by": f"released code, {name}", **_figures(RELEASED[name])})
     title = (
         f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each,"
-        f" {given.loss.replace('_', ' ')}, {given.init} start; the released code on three other splits"
+        f" {given.loss.replace('_', ' ')}, {given.init} start;"
+        " the released code on three other splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
