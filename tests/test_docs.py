@@ -69,7 +69,8 @@ def test_every_block_of_python_runs(page, nowhere):
     if name_of(page) in NOT_RUN:
         pytest.skip(NOT_RUN[name_of(page)])
     if name_of(page) in NEEDS:
-        pytest.importorskip(NEEDS[name_of(page)])
+        torch = pytest.importorskip(NEEDS[name_of(page)])
+        torch.set_num_threads(1)  # as in tests/torch/conftest.py, and for its reasons
     names = {"__name__": "__main__"}
     for line, code in blocks(page, "python", to_run=True):
         # Empty lines before the code make tracebacks name the line of the page.
