@@ -18,7 +18,9 @@ from quality.regression import study
 from quality.report import write_report
 from quality.rewiring_report import run_missing, write_map
 from quality.rows import METHODS, read_rows, run_all
-from quality.sets import WIDE, default_folder, names_in
+from quality.sets import MANY, WIDE, default_folder, names_in, remarks
+
+from ratoon.errors import RatoonError
 
 RESULTS = Path(__file__).parent / "results"
 EXAMPLES = """
@@ -61,16 +63,27 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="run nothing")
     parser.add_argument("--regression", action="store_true", help="the regression study instead")
     parser.add_argument("--rewiring", action="store_true", help="the map of rewiring instead")
-    parser.add_argument("--minutes", type=float, default=60.0, help="stop the map after these")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop these two after")
     return parser.parse_args()
+
+
+def is_told(name: str, folder: Path) -> bool:
+    """Say what a set of the user's holds, or why it is left out; and which of the two it was."""
+    try:
+        print(remarks(name, folder))
+    except RatoonError as error:
+        print(f"{name}: left out. {error}")
+        return False
+    return True
 
 
 def main() -> None:
     """Run what is missing, and write tables and picture."""
     given = arguments()
     if given.regression:
-        n_seeds = 2 if given.quick else 5
-        print(study(given.out.with_name("quality-regression.md"), n_seeds, given.jobs))
+        n_seeds = 2 if given.quick else 20
+        out = given.out.with_name("quality-regression.md")
+        print(study(out, n_seeds, given.jobs, given.minutes))
         return
     if given.rewiring:
         rows = given.rows.with_name("rewiring.csv")
@@ -87,6 +100,7 @@ def main() -> None:
         splits = splits[:2]
         methods = methods if given.methods else ["ratoon", "ridge", "f_ridge"]
     if not given.report:
+        sets = [name for name in sets if name in (*WIDE, *MANY) or is_told(name, given.data)]
         wanted = [(m, name, number) for number in splits for name in sets for m in methods]
         print(run_all(given.rows, wanted, given.data, given.jobs), "fits")
     print(write_report(read_rows(given.rows), given.out))

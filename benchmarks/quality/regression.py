@@ -6,6 +6,7 @@ standard deviation relative to that of the signal.  R^2 is that of 1,000 fresh s
 
 from __future__ import annotations
 
+import csv
 import time
 import warnings
 from pathlib import Path
@@ -19,10 +20,12 @@ from sklearn.linear_model import ElasticNetCV, LassoCV, RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ratoon import SparseMLPRegressor
 
 Array = NDArray[Any]
+Case = tuple[int, int, int, float]
 
 CASES = [
     # samples, features, features that matter, noise
@@ -51,7 +54,7 @@ def rivals(seed: int) -> dict[str, Any]:
     }
 
 
-def generate(case: tuple[int, int, int, float], seed: int) -> tuple[Array, Array]:
+def generate(case: Case, seed: int) -> tuple[Array, Array]:
     """Return samples and targets: those to train on first, then 1,000 to test."""
     n_samples, n_features, n_matter, noise = case
     rng = np.random.default_rng(seed)
@@ -61,7 +64,7 @@ def generate(case: tuple[int, int, int, float], seed: int) -> tuple[Array, Array
     return x, signal / signal.std() + noise * rng.standard_normal(len(signal))
 
 
-def run_case(case: tuple[int, int, int, float], seed: int) -> dict[str, Any]:
+def run_case(case: Case, seed: int) -> dict[str, Any]:
     """Return R^2 of all models on one draw of one case, and the processor's seconds."""
     x, y = generate(case, seed)
     n = case[0]
@@ -76,39 +79,85 @@ def run_case(case: tuple[int, int, int, float], seed: int) -> dict[str, Any]:
     return found
 
 
-def study(out: Path, n_seeds: int, n_jobs: int, cases: Any = None) -> str:
-    """Run all cases and write their table."""
-    lines: list[dict[str, Any]] = []
-    for case in cases or CASES:
-        work = (delayed(run_case)(case, seed) for seed in range(n_seeds))
-        runs = list(Parallel(n_jobs=n_jobs)(work))
-        lines.append(_line(case, runs))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(_text(lines, n_seeds))
+def study(out: Path, n_seeds: int, n_jobs: int, minutes: float, cases: Any = None) -> str:
+    """Run what has no row yet until time is up, and write the table of what there is."""
+    rows = out.with_suffix(".csv")
+    stop = time.monotonic() + 60 * minutes
+    wanted = [(case, seed) for seed in range(n_seeds) for case in cases or CASES]
+    todo = [key for key in wanted if key not in read_runs(rows)]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for first in range(0, len(todo), n_jobs):
+        if time.monotonic() > stop:
+            break
+        some = todo[first : first + n_jobs]
+        for key, run in zip(some, _run_some(some, n_jobs), strict=True):
+            _append(rows, *key, run)
+    found = read_runs(rows)
+    lines = []
+    for case in dict.fromkeys(case for case, _ in wanted):
+        runs = [found[key] for key in wanted if key[0] == case and key in found]
+        lines += [_line(case, runs)] if runs else []
+    out.write_text(_text(lines))
     return out.read_text()
 
 
-def _line(case: tuple[int, int, int, float], runs: list[dict[str, Any]]) -> dict[str, Any]:
+def _run_some(keys: list[tuple[Case, int]], n_jobs: int) -> list[dict[str, Any]]:
+    with threadpool_limits(limits=1):
+        return list(Parallel(n_jobs=n_jobs)(delayed(run_case)(*key) for key in keys))
+
+
+def read_runs(path: Path) -> dict[tuple[Case, int], dict[str, float]]:
+    """Return R^2 and seconds by case and seed."""
+    if not path.exists():
+        return {}
+    found: dict[tuple[Case, int], dict[str, float]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            words = [row.pop(name) for name in ("samples", "features", "that_matter", "noise")]
+            case = (int(words[0]), int(words[1]), int(words[2]), float(words[3]))
+            seed = int(row.pop("seed"))
+            found[case, seed] = {name: float(value) for name, value in row.items()}
+    return found
+
+
+def _append(path: Path, case: Case, seed: int, run: dict[str, Any]) -> None:
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(["samples", "features", "that_matter", "noise", "seed", *run])
+        writer.writerow([*case, seed, *(round(value, 5) for value in run.values())])
+
+
+def _line(case: Case, runs: list[dict[str, Any]]) -> dict[str, Any]:
     names = list(rivals(0))
     mean = {name: float(np.mean([run[name] for run in runs])) for name in names}
     best = max((n for n in names if n != "ratoon"), key=lambda n: mean[n])
-    gain = np.array([run["ratoon"] - run[best] for run in runs])
-    error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else float("nan")
     return {
         "samples": str(case[0]),
         "features": str(case[1]),
         "that matter": str(case[2]),
         "noise": str(case[3]),
         **{name: f"{mean[name]:.3f}" for name in names},
-        "ratoon - best other": f"{gain.mean():+.3f} ± {error:.3f} ({best})",
+        "ratoon - ridge": _gain(runs, "ridge"),
+        "ratoon - best other": f"{_gain(runs, best)} ({best})",
+        "draws": str(len(runs)),
         "ratoon, CPU s": f"{np.mean([run['ratoon s'] for run in runs]):.1f}",
     }
 
 
-def _text(lines: list[dict[str, Any]], n_seeds: int) -> str:
+def _gain(runs: list[dict[str, Any]], other: str) -> str:
+    gain = np.array([run["ratoon"] - run[other] for run in runs])
+    error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else float("nan")
+    return f"{gain.mean():+.3f} ± {error:.3f}"
+
+
+def _text(lines: list[dict[str, Any]]) -> str:
     return (
         "# Wide regression on generated data\n\n"
-        f"R² on 1,000 fresh samples, mean of {n_seeds} draws; differences with their standard"
+        "R² on 1,000 fresh samples, mean over draws; differences with their standard"
         " error over draws.\n`SparseMLPRegressor()` with default parameters."
-        "  Written by `python benchmarks/quality.py --regression`.\n\n" + markdown(lines) + "\n"
+        "  Written by `python benchmarks/quality.py --regression`, which goes on if repeated.\n\n"
+        + markdown(lines)
+        + "\n"
     )

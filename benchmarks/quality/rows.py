@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -68,6 +69,15 @@ def run_one(method: str, name: str, number: int, folder: Path) -> dict[str, Any]
     return row | {"cpu_seconds": round(seconds, 3)}
 
 
+def run_or_tell(method: str, name: str, number: int, folder: Path) -> dict[str, Any] | str:
+    """Run one, or say why it could not be done: one method's failure ends no study."""
+    try:
+        return run_one(method, name, number, folder)
+    except Exception as error:
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        return f"{method} failed on {name}, split {number}: {reason}"
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return all rows that are there; of two for the same thing, the later."""
     if not path.exists():
@@ -106,9 +116,14 @@ def missing(path: Path, wanted: Iterable[Key]) -> list[Key]:
 
 
 def run_all(path: Path, wanted: Iterable[Key], folder: Path, n_jobs: int) -> int:
-    """Run what has no row yet, and say how many those were."""
+    """Run what has no row yet, and say how many those were; what fails is told and left out."""
     todo = missing(path, wanted)
-    work = (delayed(run_one)(method, name, number, folder) for method, name, number in todo)
+    n_done = 0
+    work = (delayed(run_or_tell)(method, name, number, folder) for method, name, number in todo)
     for row in Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(work):
+        if isinstance(row, str):
+            print(row, file=sys.stderr)
+            continue
         append_row(path, row)
-    return len(todo)
+        n_done += 1
+    return n_done

@@ -44,17 +44,59 @@ def names_in(folder: Path) -> list[str]:
 
 
 def load(name: str, folder: Path) -> tuple[Array, NDArray[np.int64]]:
-    """Return dense samples as float64, and classes numbered from 0."""
+    """Return dense samples as float64, and classes numbered from 0; see `tidied`."""
+    return tidied(*_read(name, folder))[:2]
+
+
+def remarks(name: str, folder: Path) -> str:
+    """Say in a line what a set holds, and what was done to it."""
+    x, y, notes = tidied(*_read(name, folder))
+    counts = np.bincount(y)
+    shape = f"{x.shape[0]} x {x.shape[1]}, {counts.size} classes of {counts.min()}-{counts.max()}"
+    return "; ".join((f"{name}: {shape}", *notes))
+
+
+def tidied(x: Array, y: Array) -> tuple[Array, NDArray[np.int64], list[str]]:
+    """Leave out rows without another of their class, number the classes, say what was found.
+
+    >>> x, y, notes = tidied(np.eye(5), np.array(["b", "a", "b", "c", "c"]))
+    >>> y.tolist(), notes
+    ([0, 0, 1, 1], ['1 row left out that is alone in its class'])
+    """
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    notes = []
+    if n_alone := int(np.count_nonzero(counts == 1)):
+        rows = "1 row left out that is" if n_alone == 1 else f"{n_alone} rows left out that are"
+        notes.append(f"{rows} alone in {'its' if n_alone == 1 else 'their'} class")
+    kept = counts[codes] > 1
+    x, codes = x[kept], np.unique(codes[kept], return_inverse=True)[1]
+    if n_missing := int(np.count_nonzero(np.isnan(x))):
+        notes.append(f"{n_missing} missing values filled with means of the training rows")
+    with np.errstate(invalid="ignore"):
+        if n_constant := int(np.count_nonzero(np.nanmax(x, axis=0) == np.nanmin(x, axis=0))):
+            notes.append(f"{n_constant} features are constant")
+    return x, codes.astype(np.int64), notes
+
+
+def _read(name: str, folder: Path) -> tuple[Array, Array]:
     [path] = [p for p in Path(folder).iterdir() if p.stem == name and p.suffix in SUFFIXES]
-    found = read(path)
+    found = read(path, missing="keep")
     x = found.X.toarray() if hasattr(found.X, "toarray") else np.asarray(found.X)
-    y = np.unique(np.ravel(found.y), return_inverse=True)[1]
-    return np.ascontiguousarray(x, dtype=np.float64), y.astype(np.int64)
+    return np.ascontiguousarray(x, dtype=np.float64), np.ravel(found.y)
 
 
 def split(x: Array, y: NDArray[np.int64], number: int) -> Split:
-    """Two thirds to train, one third to test, classes in equal shares."""
-    return Split(*train_test_split(x, y, test_size=1 / 3, stratify=y, random_state=number))
+    """Two thirds to train, the rest to test, classes in equal shares; means for what is missing."""
+    parts = Split(*train_test_split(x, y, test_size=1 / 3, stratify=y, random_state=number))
+    if not np.isnan(x).any():
+        return parts
+    present = np.isfinite(parts.x)
+    sums, counts = np.where(present, parts.x, 0.0).sum(axis=0), present.sum(axis=0)
+    mean = sums / np.maximum(counts, 1)
+    return parts._replace(
+        x=np.where(np.isnan(parts.x), mean, parts.x),
+        x_test=np.where(np.isnan(parts.x_test), mean, parts.x_test),
+    )
 
 
 def standardised(parts: Split) -> Split:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quality.compare import difference, mean_ranks, tabulated
-from quality.regression import generate, run_case
+from quality.regression import generate, run_case, study
 from quality.report import write_report
-from quality.rows import METHODS, append_row, missing, read_rows, run_one
+from quality.rows import METHODS, append_row, missing, read_rows, run_all, run_one
 from quality.scores import calibration_error, judge
-from quality.sets import load, names_in, split, standardised
+from quality.sets import load, names_in, remarks, split, standardised
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "quality.py"
 
@@ -39,6 +39,32 @@ def test_splits_are_stratified_and_scaled_by_training_rows(folder):
     z = standardised(parts)
     np.testing.assert_allclose(z.x.mean(axis=0), 0, atol=1e-9)
     assert np.abs(z.x_test.mean(axis=0)).max() > 0.1
+
+
+def test_odd_sets_are_tidied_and_told_of(folder):
+    x = np.random.default_rng(1).standard_normal((31, 8))
+    x[:, 2], x[4, 3] = 5.0, np.nan
+    np.savez(folder / "odd.npz", X=x, y=np.r_[np.repeat(["ill", "well"], 15), ["alone"]])
+    found, y = load("odd", folder)
+    assert np.bincount(y).tolist() == [15, 15]
+    parts = split(found, y, 0)
+    assert np.isfinite(parts.x).all()
+    assert np.isfinite(parts.x_test).all()
+    told = remarks("odd", folder)
+    assert "30 x 8, 2 classes of 15-15" in told
+    for word in ("1 row left out", "1 missing", "1 features are constant"):
+        assert word in told
+
+
+def test_a_method_that_fails_is_told_of_and_ends_no_study(folder, tmp_path, monkeypatch, capsys):
+    def fail(parts, seed):
+        raise ValueError("no such luck\nand more")
+
+    monkeypatch.setitem(METHODS, "l1", fail)
+    wanted = [("l1", "mine", 0), ("ridge", "mine", 0)]
+    assert run_all(tmp_path / "rows.csv", wanted, folder, 1) == 1
+    assert "l1 failed on mine, split 0: no such luck\n" in capsys.readouterr().err
+    assert missing(tmp_path / "rows.csv", wanted) == wanted[:1]
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m not in ("forest", "xgboost")])
@@ -138,6 +164,22 @@ def test_generated_regression_has_the_noise_it_is_said_to_have():
 @pytest.mark.slow
 def test_a_regression_case_compares_all_models():
     assert {"ratoon", "ridge", "lasso", "elastic_net"} <= run_case((60, 150, 5, 0.3), 0).keys()
+
+
+def test_a_regression_study_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    done = []
+
+    def run(case, seed):
+        done.append(seed)
+        names = ("ratoon", "ridge", "lasso", "elastic_net")
+        return dict.fromkeys(names, 0.5 + seed) | {f"{name} s": 1.0 for name in names}
+
+    monkeypatch.setattr("quality.regression.run_case", run)
+    case = (60, 150, 5, 0.3)
+    study(tmp_path / "r.md", 2, 1, 1.0, [case])
+    text = study(tmp_path / "r.md", 3, 1, 1.0, [case])
+    assert done == [0, 1, 2]
+    assert "| 1.500 | 1.500 | 1.500 | 1.500 | +0.000 ± 0.000 |" in text
 
 
 @pytest.mark.slow

@@ -17,10 +17,11 @@ def grown_inputs(rewiring):
     return rewiring.topology.pairs()[0][rewiring.is_grown]
 
 
-def test_inputs_are_drawn_in_proportion_to_the_square_of_their_strength():
-    strength = np.r_[np.full(50, 2.0), np.full(50, 1.0), np.zeros(50)]
+@pytest.mark.parametrize(("power", "strong"), [(1.0, 4.0), (2.0, 2.0)])
+def test_inputs_are_drawn_in_proportion_to_a_power_of_their_strength(power, strong):
+    strength = np.r_[np.full(50, strong), np.full(50, 1.0), np.zeros(50)]
     layer = random_layer((150, 400), 6000)
-    [rewiring] = GuidedSET(strength, **EARLY).rewire([layer], START, 0)
+    [rewiring] = GuidedSET(strength, power, **EARLY).rewire([layer], START, 0)
     counts = np.bincount(grown_inputs(rewiring) // 50, minlength=3)
     assert counts[2] == 0
     # 1,800 new ones, 80 % of them strong; five standard deviations.

@@ -136,6 +136,17 @@ def test_regression_finds_few_features_among_many(make_continuous):
     assert r2_score(y[60:], model.predict(x[60:])) > 0.95
 
 
+def test_where_all_features_matter_a_little_those_that_prefer_some_have_little_say(make_continuous):
+    problem = make_continuous(n_samples=60, n_features=200)
+    rng = np.random.default_rng(0)
+    dense = problem.x @ rng.standard_normal((200, 1)) + 10.0 * rng.standard_normal((60, 1))
+    weak = Problem(problem.x, dense / dense.std(), problem.weights, None, "squared")
+    shares = fit_committee(weak, 0).shares
+    assert sum(share for name, share in shares.items() if "strength^0" in name) > 0.6
+    strong = fit_committee(problem, 0).shares
+    assert sum(share for name, share in strong.items() if "strength^0" in name) < 0.1
+
+
 def test_class_weights_move_the_boundary(make_classes):
     problem = make_classes(n_samples=60, seed=3)
     rare = np.r_[np.flatnonzero(problem.groups == 0), np.flatnonzero(problem.groups == 1)[:6]]

@@ -48,7 +48,7 @@ class GuidedSET:
     strength : array-like of shape (n_features,), optional
         How strongly each feature is tied to the target; not negative.  Estimators fill it in from
         the training rows, with the F statistic of every feature.  Without it all are alike.
-    power : float, default=2.0
+    power : float, default=1.0
         Of the strength, in proportion to which inputs are drawn; 0 makes all alike.
     zeta : float, default=0.3
         Fraction of a layer's connections replaced at the first rewiring.
@@ -62,11 +62,11 @@ class GuidedSET:
     Examples
     --------
     >>> GuidedSET(zeta=0.2)
-    GuidedSET(power=2.0, zeta=0.2, every=1, until=0.25, anneal='cosine')
+    GuidedSET(power=1.0, zeta=0.2, every=1, until=0.25, anneal='cosine')
     """
 
     strength: ArrayLike | None = field(default=None, repr=False, compare=False)
-    power: float = 2.0
+    power: float = 1.0
     zeta: float = 0.3
     every: int = 1
     until: float = 0.25

@@ -22,8 +22,20 @@ from ratoon.topology import Topology
 Array = NDArray[Any]
 
 N_FOLDS, N_REPEATS, FOLDS_OF_MANY = 10, 1, 4
-SHARPNESS, MOST_EVIDENCE = 0.25, 200
+MOST_EVIDENCE = 200
 SMALLEST_SHARE, MOST_MEMBERS_OF_MANY = 0.01, 4
+
+SHARPNESS = {"squared": 1.0}
+SHARPNESS_OF_CLASSES = 0.25
+"""How far squared errors are believed; 1 is the likelihood of normal errors, of which classes,
+whose targets are -1 and 1, have none."""
+
+PREFERENCE = 0.01
+"""What a member that prefers some features is believed beforehand, next to one that does not.
+
+For continuous targets, where little may be known: of the many members that prefer features some
+look good by chance, and together would outvote the few that do not.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +72,9 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     view = View.of(problem.x, problem.weights)
     z = view.read(problem.x)
     errors, held_out, seen = _cross_validate(problem, view, z, kinds, penalties, seed)
-    shares = _without_small(_shares(errors, int(seen.sum())), problem)
+    sharpness = SHARPNESS.get(problem.kind, SHARPNESS_OF_CLASSES)
+    shares = _shares(errors, int(seen.sum()), sharpness, _beliefs(problem, kinds))
+    shares = _without_small(shares, problem)
     judged = np.einsum("mp,mpno->no", shares, held_out)
     shift = boundary_shift(judged[seen], problem.targets[seen], problem.weights[seen], problem.kind)
     judged -= shift
@@ -128,11 +142,19 @@ def _folds(problem: Problem, n_folds: int, seed: int, repeat: int) -> NDArray[np
     return folds
 
 
-def _shares(errors: Array, n_judged: int) -> Array:
+def _shares(errors: Array, n_judged: int, sharpness: float, beliefs: Array) -> Array:
     """Turn errors into shares that sum to 1: the better, the more, but no one takes all."""
-    evidence = SHARPNESS * min(n_judged, MOST_EVIDENCE) / 2
+    evidence = sharpness * min(n_judged, MOST_EVIDENCE) / 2
     shares = np.exp(-evidence * np.log(errors / max(float(errors.min()), 1e-300)))
+    shares *= beliefs[:, None]
     return np.asarray(shares / shares.sum())
+
+
+def _beliefs(problem: Problem, kinds: list[MemberKind]) -> Array:
+    """Return how far each member is believed before it is judged."""
+    if problem.kind != "squared":
+        return np.ones(len(kinds))
+    return np.array([PREFERENCE if kind.prefers_features else 1.0 for kind in kinds])
 
 
 def _without_small(shares: Array, problem: Problem) -> Array:

@@ -46,6 +46,11 @@ class MemberKind:
     generation: int = 0
     mixed: bool = False
 
+    @property
+    def prefers_features(self) -> bool:
+        """Whether features count by how strongly they are tied to the target."""
+        return self.q != 0 or self.body == "lasso"
+
 
 @dataclass(frozen=True, eq=False)
 class Member:
