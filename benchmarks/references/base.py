@@ -75,6 +75,15 @@ class Reference(ABC):
             if layer > 0:
                 delta = self.where_active(dx, a)
 
+    def enter_hidden(self, x: Array, error: Array) -> Any:
+        """Bring a minibatch, and the error after the last hidden layer, into the form needed."""
+        return self.enter(x), self.enter(error)
+
+    def hidden_steps(self, entered: Any, n_steps: int) -> None:
+        """Do so many of these steps."""
+        for _ in range(n_steps):
+            self.hidden_step(*entered)
+
     def train(self, x: Array, targets: Array, batch: int) -> list[float]:
         """Train on all samples in their order, minibatch by minibatch; return the losses."""
         return [

@@ -10,6 +10,8 @@ import numpy as np
 from ratoon import kernels
 from ratoon.kernels import Rule, Step, as_samples
 from ratoon.kernels.linear import padded
+from ratoon.layers import make_layer
+from ratoon.network import SparseMLP
 from references.base import Reference
 from references.start import Array, Start
 
@@ -43,7 +45,27 @@ class RatoonNetwork(Reference):
         """Train on one minibatch; return its mean loss before the update."""
         return self.train(x, targets, x.shape[0])[0]
 
-    # Layer by layer, for the time of the hidden layers alone.
+    # The hidden layers alone, as they are trained: in the native loop.  That loop begins with
+    # samples and ends with an output, so turning the samples and one output neuron come on top.
+
+    def enter_hidden(self, x: Array, error: Array) -> Any:
+        """Return the hidden layers with one output neuron behind them, and the samples."""
+        width = error.shape[1]
+        output = make_layer((width, 1), density=1.0, init="set", seed=0)
+        output.clear_state(1)
+        network = SparseMLP([*self.network.layers[:-1], output])
+        targets = np.arange(x.shape[0], dtype=np.float32).reshape(-1, 1) % 2
+        return network.native("sigmoid_cross_entropy", self.n_threads), x, targets
+
+    def hidden_steps(self, entered: Any, n_steps: int) -> None:
+        """Train on the same minibatch so many times, in one native call."""
+        native, x, targets = entered
+        order = np.tile(np.arange(x.shape[0], dtype=np.int64), n_steps)
+        steps = [self.rule] * n_steps
+        samples = as_samples(x, np.float32)
+        native.train(samples, targets, order, x.shape[0], Rule.MOMENTUM, steps)
+
+    # Layer by layer, to compare the results.
 
     def enter(self, x: Array) -> Any:
         """Turn samples into neuron-major rows of whole vectors."""
