@@ -7,11 +7,12 @@ import pytest
 
 from ratoon.datasets import Dataset, write
 from ratoon.errors import DivergenceError, InvalidParameterError
-from ratoon.experiments import tables_cost
+from ratoon.experiments import reproduce_runs, tables_cost
 from ratoon.experiments.paper_data import STAND_IN, paper_data
 from ratoon.experiments.paper_figures import CLL, GLI, PAPER_SETS
 from ratoon.experiments.reproduce import TABLES, reproduce
 from ratoon.experiments.reproduce_runs import Effort
+from ratoon.experiments.trial_store import TrialStore
 
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 
@@ -85,6 +86,20 @@ def _diverges_above(rate, run_trials):
         return run_trials(data, replace(settings, learning_rate=0.001), effort)
 
     return run
+
+
+def test_a_table_tells_of_trials_that_diverged(monkeypatch):
+    def one_trial(*arguments):
+        trial = real(*arguments)
+        trial.diverged = 2
+        return trial
+
+    real = reproduce_runs.one_trial
+    monkeypatch.setattr(reproduce_runs, "one_trial", one_trial)
+    effort = replace(TINY, trials=1, remarks=[], store=TrialStore())
+    notes = reproduce("confusion", effort).notes
+    assert any("trial 1 diverged in epoch 2; after that it counts" in note for note in notes)
+    assert effort.remarks == [], "the next table has its own"
 
 
 def test_rewiring_times_stand_beside_the_papers():

@@ -1,13 +1,14 @@
 """A trial of the paper: what it reports, and that nothing is chosen on the test rows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from ratoon.datasets import make_microarray
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.evolution import SET, Static
 from ratoon.experiments import PaperSettings, Trial, run_trial, split_rows
 from ratoon.history import EpochRecord, History
@@ -169,3 +170,30 @@ def test_what_cannot_be_split_is_refused():
         split_rows(np.array([0]), 0.5, 0)
     with pytest.raises(InvalidParameterError, match="in \\(0, 1\\)"):
         split_rows(np.array([0, 1]), 1.0, 0)
+
+
+class Wreck(Callback):
+    """Training that comes to grief after some whole epochs."""
+
+    def __init__(self, whole):
+        self.whole = whole
+
+    def on_epoch_end(self, training, record):
+        if record.epoch + 1 == self.whole:
+            raise DivergenceError("training diverged: on purpose.")
+
+
+def test_a_training_that_diverges_stands_still_where_that_is_borne(data):
+    with pytest.raises(DivergenceError):
+        trial(data, callbacks=[Wreck(3)])
+    told = trial(data, callbacks=[Wreck(3)], bears_divergence=True)
+    whole = trial(data)
+    assert told.diverged == 4
+    assert whole.diverged is None
+    assert told.test_accuracy == whole.test_accuracy[:3] + 3 * [whole.test_accuracy[2]]
+
+
+def test_a_training_that_diverges_at_once_is_an_error_anyway(data):
+    wild = replace(SETTINGS, learning_rate=1e30)
+    with pytest.raises(DivergenceError):
+        trial(data, settings=wild, bears_divergence=True)

@@ -36,6 +36,8 @@ class Effort:
     paths: Mapping[str, Path] = field(default_factory=dict)
     tell: Callable[[str], None] = lambda text: None
     store: TrialStore = field(default_factory=TrialStore)
+    remarks: list[str] = field(default_factory=list)
+    """What is to be said about trials below the next table."""
 
     def settings(self, known: PaperSet) -> PaperSettings:
         """Return the paper's settings with the epochs and the scale asked for."""
@@ -86,6 +88,11 @@ def run_trials(
         how = f"{result.seconds:.0f} s" if kept is None else "kept from before"
         if kept is None:
             effort.store.put(what, result)
+        if result.diverged is not None:
+            effort.remarks.append(
+                f"{name}: trial {number} diverged in epoch {result.diverged}; after that it counts"
+                f" as in the epoch before."
+            )
         effort.tell(f"{name}: trial {number} of {effort.trials}, {100 * result.last:.1f} % ({how})")
         results.append(result)
     return results
@@ -120,6 +127,7 @@ def one_trial(
         seed=seed,
         validation_fraction=validation,
         n_threads=n_threads,
+        bears_divergence=True,
     )
 
 

@@ -52,6 +52,8 @@ def what_it_is(found: Reproduction, effort: Effort, *, paper_epochs: int = 500) 
             " its accuracies cannot be compared with the paper's. Put the real file into the"
             " folder that `ratoon data fetch` names, or give it with --data.",
         )
+    found.notes += effort.remarks
+    effort.remarks.clear()
     epochs = paper_epochs if effort.epochs is None else effort.epochs
     found.notes.append(
         f"{effort.trials} trial(s) of {epochs} epochs; the paper: 5 of {paper_epochs}."

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.evolution import SET, Strategy
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import Scaling
@@ -73,6 +73,7 @@ class Trial:
     test_accuracy: list[float] = field(default_factory=list)
     test_predictions: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     test_labels: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    diverged: int | None = None
 
     @property
     def last(self) -> float:
@@ -161,11 +162,13 @@ def run_trial(
     validation_fraction: float = 0.0,
     n_threads: int = 1,
     callbacks: Sequence[Callback] = (),
+    bears_divergence: bool = False,
 ) -> Trial:
     """Train on the training rows and note test accuracy per epoch.
 
     ``y`` holds class numbers from 0.  Features are z-scored with the mean and deviation of the
-    rows that are trained on.
+    rows that are trained on.  With ``bears_divergence`` a training that diverges after some whole
+    epochs stands still there, and ``diverged`` is the epoch, counted from 1, that it did not end.
     """
     n_classes = int(y.max()) + 1
     validation_rows: Array = np.empty(0, dtype=np.int64)
@@ -198,7 +201,14 @@ def run_trial(
         scorer=_accuracy,
         callbacks=[_WatchTest(trial, x[test_rows], n_threads), *callbacks],
     )
-    training.run()
+    try:
+        training.run()
+    except DivergenceError:
+        done = len(trial.test_accuracy)
+        if not bears_divergence or done == 0:
+            raise
+        trial.diverged = done + 1
+        trial.test_accuracy += trial.test_accuracy[-1:] * (settings.n_epochs - done)
     return trial
 
 

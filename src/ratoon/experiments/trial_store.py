@@ -38,6 +38,7 @@ class TrialResult:
     test_labels: list[int]
     validation_scores: list[float] | None = None
     seconds: float = 0.0
+    diverged: int | None = None
 
     @property
     def best(self) -> float:
@@ -75,6 +76,7 @@ def result_of(trial: Trial, seconds: float) -> TrialResult:
         np.asarray(trial.test_labels).tolist(),
         None if None in scores else scores,
         seconds,
+        trial.diverged,
     )
 
 
