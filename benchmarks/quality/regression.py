@@ -148,8 +148,9 @@ def _line(case: Case, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _gain(runs: list[dict[str, Any]], other: str) -> str:
     gain = np.array([run["ratoon"] - run[other] for run in runs])
-    error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else float("nan")
-    return f"{gain.mean():+.3f} ± {error:.3f}"
+    if gain.size == 1:
+        return f"{gain[0]:+.3f}"
+    return f"{gain.mean():+.3f} ± {gain.std(ddof=1) / np.sqrt(gain.size):.3f}"
 
 
 def _text(lines: list[dict[str, Any]]) -> str:
