@@ -82,6 +82,7 @@ def run_trials(
     fresh = fan_out(_result, x, tasks, n_jobs=effort.n_jobs)
     hidden = "-".join(map(str, settings.hidden)) or "no"
     name = f"{method}, {hidden} hidden{', with validation' if validation else ''}"
+    name += f", dropout {settings.dropout:g}" if settings.dropout else ""
     results = []
     for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
         result = next(fresh) if kept is None else kept
