@@ -142,8 +142,8 @@ endef
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
-	for tool in mpiexec hydra_pmi_proxy; do \
-	    test ! -x $(BIN)/$$tool || ln -sf $(abspath $(BIN))/$$tool $(@D)/bin/$$tool; \
+	for file in bin/mpiexec bin/hydra_pmi_proxy $(patsubst $(VENV)/%,%,$(wildcard $(VENV)/lib/libmpi*)); do \
+	    test ! -e $(VENV)/$$file || ln -sf $(abspath $(VENV))/$$file $(@D)/$$file; \
 	done
 	$(@D)/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
 	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* \
