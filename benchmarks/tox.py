@@ -163,7 +163,7 @@ def main() -> None:
     title = (
         f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each,"
         f" {given.loss.replace('_', ' ')}, {given.init} start;"
-        " the released code on three other splits"
+        " the released code on three splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
