@@ -55,7 +55,7 @@ void evolve(Bytes& bytes, TopologyPtr topology) {
                 for (T& w : weights) w = std::isnan(w) ? T(1) : w;
                 const double zeta = double(bytes.byte()) / 256;
                 const GrownWeights first{double(bytes.byte()) / 64, seed + 1};
-                const Rewired rewired = rewire_by_sign<T>(
+                const Rewired rewired = rewire_by_sign<T, T>(
                     *topology, weights.data(), {carried.data()}, zeta, first, seed, threads);
                 must(rewired.topology->n_connections() == n, "the count is kept");
                 must(rewired.n_grown >= 0 && rewired.n_grown <= n, "as many grew as went");

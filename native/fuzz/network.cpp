@@ -161,7 +161,8 @@ void use(Bytes& bytes) {
                     kept.emplace_back(std::size_t(grid.n_out * n));
                     deltas.push_back(kept.back().data());
                 }
-                network.signals(data.samples, targets, how, order.data(), n, inputs, deltas);
+                network.signals(data.samples, targets, how, order.data(), n, bytes.word(), 3,
+                                inputs, deltas);
             }
         }
     }
