@@ -133,8 +133,11 @@ tsan: export SANITIZER_RUNTIME = libtsan.so
 tsan: .venv-thread/ratoon.stamp
 	$(run_sanitized)
 
+MPI_LIBRARY = $(firstword $(wildcard $(VENV)/lib/libmpi.so.12))
+# mpi4py looks for the library of the environment it runs in, which has none of its own.
 define run_sanitized
-LD_PRELOAD="$$(g++ -print-file-name=$$SANITIZER_RUNTIME) $$(g++ -print-file-name=libstdc++.so)" \
+$(if $(MPI_LIBRARY),MPI4PY_LIBMPI=$(abspath $(MPI_LIBRARY))) \
+    LD_PRELOAD="$$(g++ -print-file-name=$$SANITIZER_RUNTIME) $$(g++ -print-file-name=libstdc++.so)" \
     $(<D)/bin/python -m pytest -s -p no:cacheprovider $(or $(TESTS),--pyargs ratoon tests)
 endef
 
@@ -142,8 +145,8 @@ endef
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
-	for file in bin/mpiexec bin/hydra_pmi_proxy $(patsubst $(VENV)/%,%,$(wildcard $(VENV)/lib/libmpi*)); do \
-	    test ! -e $(VENV)/$$file || ln -sf $(abspath $(VENV))/$$file $(@D)/$$file; \
+	for tool in mpiexec hydra_pmi_proxy; do \
+	    test ! -x $(BIN)/$$tool || ln -sf $(abspath $(BIN))/$$tool $(@D)/bin/$$tool; \
 	done
 	$(@D)/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
 	    -C build-dir=build/$* -C cmake.define.RATOON_SANITIZE=$* \
