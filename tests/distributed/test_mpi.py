@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from ratoon import load
 from ratoon.datasets import make_microarray, write
+from tests.processes import LOOKS_FOR_RACES
 
 BIN = Path(sys.executable).parent
 MPIEXEC = BIN / "mpiexec"
@@ -22,7 +23,10 @@ except ImportError:
 if not MPIEXEC.exists():
     pytest.skip("there is no mpiexec beside this Python", allow_module_level=True)
 
-pytestmark = pytest.mark.slow  # every rank is a new process
+pytestmark = [
+    pytest.mark.slow,  # every rank is a new process
+    pytest.mark.skipif(LOOKS_FOR_RACES, reason="MPICH crashes at its own end there"),
+]
 
 TRAIN = ["--hidden", "50", "--epochs", "4", "--batch-size", "10", "--seed", "3", "--json"]
 TRAIN += ["--average-every", "gradients"]
