@@ -16,6 +16,13 @@ N_STEPS = 8
 OTHERS = [name for name in REFERENCES if name != "ratoon"]
 
 
+def skip_if_it_cannot_run(name):
+    if not is_available(name):
+        pytest.skip(f"{name} is not installed")
+    if LOOKS_FOR_RACES and "numba" in name:
+        pytest.skip("finds races in the waiting of numba's threads, which it cannot see")
+
+
 def losses(name, model):
     x, targets = samples_of(model, N_STEPS * model.batch)
     reference = reference_class(name)(start_of(model))
@@ -28,10 +35,7 @@ def losses(name, model):
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("batch", [1, 5, 16])
 def test_all_references_lose_as_ratoon_does(name, batch):
-    if not is_available(name):
-        pytest.skip(f"{name} is not installed")
-    if LOOKS_FOR_RACES and "numba" in name:
-        pytest.skip("finds races in the waiting of numba's threads, which it cannot see")
+    skip_if_it_cannot_run(name)
     if not reference_class(name).takes_start:
         pytest.skip(f"{name} begins with weights of its own")
     model = Model("tiny", MODEL.widths, batch=batch, learning_rate=0.05, epsilon=3.0)
@@ -45,8 +49,7 @@ def test_all_references_lose_as_ratoon_does(name, batch):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_hidden_layers_alone_change_the_hidden_weights_alike(name):
-    if not is_available(name):
-        pytest.skip(f"{name} is not installed")
+    skip_if_it_cannot_run(name)
     rng = np.random.default_rng(3)
     x, targets = samples_of(MODEL, MODEL.batch)
     error = rng.standard_normal((MODEL.batch, MODEL.widths[-2])).astype(np.float32)
