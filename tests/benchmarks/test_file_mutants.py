@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from common.mutants import mutant, try_mutants
 
+from tests.processes import IS_SANITIZED
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 # From Python 3.12 on, forking with threads running warns; the children only read a file.
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -54,6 +56,7 @@ def test_every_end_is_told_from_the_others(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits address space the way Linux does")
+@pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer needs terabytes of addresses")
 @forks
 def test_mutants_of_our_own_files_do_no_harm():
     from file_mutants import measure
