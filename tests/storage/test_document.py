@@ -130,7 +130,7 @@ def test_arrays_that_cannot_be_stored_are_refused_by_name(tmp_path, array):
         {"a": "\ud800"},
         {"a": object()},
     ],
-    ids=str,
+    ids=["tuple", "NumPy", "nan", "large", "number as key", "set", "surrogate", "object"],
 )
 def test_configuration_that_json_would_change_is_refused(tmp_path, config):
     with pytest.raises(InvalidInputError):

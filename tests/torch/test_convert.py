@@ -83,7 +83,9 @@ def test_sparsify_swaps_linear_layers_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    "skip", [["4"], "4", lambda name, module: module.out_features == 10], ids=str
+    "skip",
+    [["4"], "4", lambda name, module: module.out_features == 10],
+    ids=["names", "name", "function"],
 )
 def test_sparsify_leaves_what_it_is_told_to_skip(skip):
     model = sparsify_(small_model(), epsilon=2, skip=skip)

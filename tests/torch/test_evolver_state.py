@@ -17,7 +17,7 @@ from ratoon.torch import Evolver  # noqa: E402
 from tests.torch.cases import Counting, fresh, one_step, small_model  # noqa: E402
 
 
-@pytest.mark.parametrize("strategy", ["set", "rigl", Counting()], ids=str)
+@pytest.mark.parametrize("strategy", ["set", "rigl", Counting()], ids=["set", "rigl", "own"])
 def test_going_on_from_saved_states_is_exact(strategy, tmp_path):
     data = torch.randn(10, 8, 30)
     model, optimizer, evolver = fresh(strategy)
