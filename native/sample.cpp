@@ -9,21 +9,22 @@
 #include <stdexcept>
 
 #include "random.hpp"
+#include "sort.hpp"
 #include "threads.hpp"
 
 namespace ratoon {
 namespace {
-
-constexpr int kMostBits = 11;  // of a digit
 
 // Finds the tile a global rank falls into: a table gets close, a short walk finishes.
 class TileFinder {
   public:
     explicit TileFinder(const std::vector<Index>& room) : ends_(room) {
         std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+        for (std::size_t t = 0; t < room.size(); ++t) firsts_.push_back(ends_[t] - room[t]);
         const std::uint64_t total = std::uint64_t(ends_.back());
         // Cells so small that few of them hold the border of two tiles: a walk is a misprediction.
-        const std::uint64_t cells = std::max<std::uint64_t>(4 * room.size(), 1 << 14);
+        // But not so many that the table leaves no room in the first cache.
+        const std::uint64_t cells = std::max<std::uint64_t>(4 * room.size(), 1 << 12);
         while ((total >> shift_) > cells) ++shift_;
         table_.resize((total >> shift_) + 1);
         Index tile = 0;
@@ -35,7 +36,10 @@ class TileFinder {
         }
     }
     Index total() const { return ends_.back(); }
-    Index first(Index tile) const { return tile == 0 ? 0 : ends_[tile - 1]; }
+    Index first(Index tile) const { return firsts_[tile]; }
+    // The tile at the beginning of each cell of 2^shift ranks.
+    const std::int32_t* table() const { return table_.data(); }
+    int shift() const { return shift_; }
     Index operator()(std::uint64_t rank) const {
         Index tile = table_[rank >> shift_];
         while (std::uint64_t(ends_[tile]) <= rank) ++tile;
@@ -43,59 +47,10 @@ class TileFinder {
     }
 
   private:
-    std::vector<Index> ends_;
+    std::vector<Index> ends_, firsts_;
     std::vector<std::int32_t> table_;
     int shift_ = 0;
 };
-
-// Sorts by the bits from `low` on, least significant digit first; all digits are counted in one
-// visit.
-template <int n_digits>
-void sort_by_digits(std::uint32_t* values, Index n, std::uint32_t* scratch, int low, int digit) {
-    std::uint32_t counts[n_digits][1 << kMostBits];
-    const std::uint32_t mask = (1u << digit) - 1;
-    for (auto& table : counts) std::fill_n(table, mask + 1, 0u);
-    for (Index k = 0; k < n; ++k) {
-        for (int d = 0; d < n_digits; ++d) ++counts[d][(values[k] >> (low + d * digit)) & mask];
-    }
-    std::uint32_t* from = values;
-    std::uint32_t* to = scratch;
-    for (int d = 0; d < n_digits; ++d) {
-        std::uint32_t* next = counts[d];
-        std::uint32_t sum = 0;
-        for (std::uint32_t c = 0; c <= mask; ++c) sum += std::exchange(next[c], sum);
-        for (Index k = 0; k < n; ++k) to[next[(from[k] >> (low + d * digit)) & mask]++] = from[k];
-        std::swap(from, to);
-    }
-    if (from != values) std::copy_n(from, n, values);
-}
-
-void insertion_sort(std::uint32_t* values, Index n) {
-    for (Index k = 1; k < n; ++k) {
-        const std::uint32_t value = values[k];
-        Index at = k;
-        for (; at > 0 && values[at - 1] > value; --at) values[at] = values[at - 1];
-        values[at] = value;
-    }
-}
-
-// Sorts draws that are uniform below `limit`.  The upper bits nearly do it: so many that few
-// neighbours agree in them; the rest is put right by comparing.
-void sort_uniform(std::uint32_t* values, Index n, std::uint32_t* scratch, std::uint64_t limit) {
-    if (n < 128) {
-        std::sort(values, values + n);
-        return;
-    }
-    const int all = std::bit_width(limit - 1);
-    const int bits = std::min(all, int(std::bit_width(std::uint64_t(n))) + 4);
-    // Long digits need fewer passes but tables that small tiles do not pay back.
-    const int n_digits = bits > 16 && n < 4096 ? 3 : bits > 2 * kMostBits ? 3 : bits > 8 ? 2 : 1;
-    const int digit = (bits + n_digits - 1) / n_digits;
-    if (n_digits == 1) sort_by_digits<1>(values, n, scratch, all - bits, digit);
-    if (n_digits == 2) sort_by_digits<2>(values, n, scratch, all - bits, digit);
-    if (n_digits == 3) sort_by_digits<3>(values, n, scratch, all - bits, digit);
-    if (bits < all) insertion_sort(values, n);
-}
 
 using Extra = std::vector<std::pair<Index, std::uint32_t>>;  // (tile, rank)
 
@@ -122,46 +77,70 @@ std::vector<Index> expected_starts(const std::vector<Index>& room, Index count, 
     return starts;
 }
 
+// What a tile gets of the draws: ranks from first_rank to end_rank, slots from `next` to `end`.
+struct Share {
+    std::uint64_t first_rank, end_rank;
+    Index next, end;
+};
+
+// Draws n numbers from counter `first` on into the shares; returns what found no room.
+template <bool is_shared>
+Extra fill_shares(const TileFinder& find, std::uint64_t seed, Index first, Index n, Share* shares,
+                  std::uint32_t* slots) {
+    constexpr Index kTogether = 256;
+    std::uint64_t ranks[kTogether];
+    const std::uint64_t total = std::uint64_t(find.total());
+    const std::int32_t* const table = find.table();
+    const int shift = find.shift();
+    Extra extra;
+    for (const Index end = first + n; first < end; first += kTogether) {
+        const Index together = std::min(kTogether, end - first);
+        for (Index i = 0; i < together; ++i) {
+            ranks[i] = random_below(seed, std::uint64_t(first + i), total);
+        }
+        for (Index i = 0; i < together; ++i) {
+            const std::uint64_t rank = ranks[i];
+            Share* share = shares + table[rank >> shift];
+            while (share->end_rank <= rank) ++share;
+            const Index at =
+                is_shared
+                    ? std::atomic_ref<Index>(share->next).fetch_add(1, std::memory_order_relaxed)
+                    : share->next++;
+            if (at < share->end) {
+                slots[at] = std::uint32_t(rank - share->first_rank);
+            } else {
+                extra.emplace_back(share - shares, std::uint32_t(rank - share->first_rank));
+            }
+        }
+    }
+    return extra;
+}
+
 Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index count,
                  std::uint64_t seed, int n_threads) {
     const Index n_tiles = Index(room.size());
-    const std::uint64_t total = std::uint64_t(find.total());
     Round round{expected_starts(room, count, find.total()), {}, {}, {}};
     // First of all the memory, so that who asks for far too much hears so at once.
     round.ranks = Buffer<std::uint32_t>(round.starts.back());
     round.sizes.resize(std::size_t(n_tiles));
-    std::vector<Index> next(round.starts.begin(), round.starts.end() - 1);
     std::mutex extra_mutex;
+    std::vector<Share> shares;
+    for (Index t = 0; t < n_tiles; ++t) {
+        const std::uint64_t first = std::uint64_t(find.first(t));
+        shares.push_back(
+            {first, first + std::uint64_t(room[t]), round.starts[t], round.starts[t + 1]});
+    }
     // The order in which threads fill a tile's share is left to chance: it is sorted below.
     const Index chunk = 1 << 18;
     parallel_for(divided_up(count, chunk), n_threads, [&](Index c) {
-        constexpr Index kTogether = 256;
-        std::uint64_t ranks[kTogether];
-        Extra extra;
-        const Index end = std::min(count, (c + 1) * chunk);
-        for (Index first = c * chunk; first < end; first += kTogether) {
-            const Index n = std::min(kTogether, end - first);
-            for (Index i = 0; i < n; ++i) {
-                ranks[i] = random_below(seed, std::uint64_t(first + i), total);
-            }
-            for (Index i = 0; i < n; ++i) {
-                const Index t = find(ranks[i]);
-                const auto rank = std::uint32_t(ranks[i] - std::uint64_t(find.first(t)));
-                const Index at = n_threads == 1 ? next[t]++
-                                                : std::atomic_ref<Index>(next[t]).fetch_add(
-                                                      1, std::memory_order_relaxed);
-                if (at < round.starts[t + 1]) {
-                    round.ranks[at] = rank;
-                } else {
-                    extra.emplace_back(t, rank);
-                }
-            }
-        }
+        const Index first = c * chunk, n = std::min(chunk, count - first);
+        const auto fill = n_threads == 1 ? fill_shares<false> : fill_shares<true>;
+        const Extra extra = fill(find, seed, first, n, shares.data(), round.ranks.data());
         const std::lock_guard lock(extra_mutex);
         round.extra.insert(round.extra.end(), extra.begin(), extra.end());
     });
     parallel_for(n_tiles, n_threads, [&](Index t) {
-        const Index n = std::min(next[t], round.starts[t + 1]) - round.starts[t];
+        const Index n = std::min(shares[t].next, shares[t].end) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
         sort_uniform(ranks, n, scratch.data(), std::uint64_t(room[t]));

@@ -50,10 +50,11 @@ struct Tile {
     // The same for loops that are written once per order.
     template <bool in_groups>
     std::uint64_t key(Packed packed) const {
-        const std::uint64_t input = packed >> 16, output = packed & 0xffffu;
+        // No part of the sum exceeds it, so 32 bits do, and loops become vector code.
+        const std::uint32_t input = packed >> 16, output = packed & 0xffffu;
         if (!in_groups) return input * outputs + output;
-        const std::uint64_t first = input & ~std::uint64_t(kGroup - 1);
-        const std::uint64_t width = inputs - first < kGroup ? inputs - first : kGroup;
+        const std::uint32_t group = std::uint32_t(kGroup), first = input & ~(group - 1);
+        const std::uint32_t width = inputs - first < group ? inputs - first : group;
         return first * outputs + output * width + (input - first);
     }
 
