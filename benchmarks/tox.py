@@ -55,6 +55,7 @@ def measure(
         epsilon=options["epsilon"],
         start="paper",
         init=options["init"],
+        output_init=options["output_init"],
         scaling=standardised_by(x_train),
         seed=seed,
     )
@@ -132,18 +133,23 @@ def main() -> None:
         choices=("set", "he"),
         help="the weights' spread: 0.1, or by fan-in",
     )
+    arguments.add_argument(
+        "--output-init", choices=("set", "he", "zero"), help="that of the output layer, if another"
+    )
+    arguments.add_argument("--first-split", type=int, default=0)
     arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))
     given = arguments.parse_args()
     if not Path(given.data).exists():
         raise SystemExit(f"{given.data} is not there; name the file with --data")
     options = {
         name: getattr(given, name)
-        for name in ("epochs", "hidden", "epsilon", "learning_rate", "loss", "init")
+        for name in ("epochs", "hidden", "epsilon", "learning_rate", "loss", "init", "output_init")
     }
     results: dict[str, Any] = {}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.strategies.split(",")}
+    splits = range(given.first_split, given.first_split + given.splits)
     with MachineState() as machine:
-        for split, more, name in product(range(given.splits), range(given.seeds), runs):
+        for split, more, name in product(splits, range(given.seeds), runs):
             found = run_fresh(
                 "tox:measure",
                 data=given.data,
@@ -161,13 +167,13 @@ def main() -> None:
         rows.append({"by": f"ratoon, {name}", **_figures(results[name])})
         rows.append({"by": f"released code, {name}", **_figures(RELEASED[name])})
     title = (
-        f"Test accuracy, %, mean of {given.splits} splits with {given.seeds} networks each,"
-        f" {given.loss.replace('_', ' ')}, {given.init} start;"
-        " the released code on three splits"
+        f"Test accuracy, %, mean of splits {splits[0]} to {splits[-1]} with {given.seeds} networks"
+        f" each, {given.loss.replace('_', ' ')}, {given.init} start,"
+        f" output layer {given.output_init or given.init}; the released code on three splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
-    content = {"machine": machine.facts(), "options": options, "splits": given.splits,
+    content = {"machine": machine.facts(), "options": options, "splits": list(splits),
                "seeds": given.seeds}  # fmt: skip
     curves = {name: [run["accuracy"] for run in runs[name]] for name in runs}
     write_json(given.json, {**content, "results": results, "released": RELEASED, "curves": curves})
