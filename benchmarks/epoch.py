@@ -33,6 +33,8 @@ EXAMPLES = """\
 """
 HIDDEN_OF = "a"
 """The model whose hidden layers are timed apart, against all references."""
+ROUNDS = 3
+"""How often all references have their turn there."""
 
 
 def measure(
@@ -156,15 +158,25 @@ def compared(found: dict[str, Any], model: Model, scipy: dict[str, Any]) -> dict
 
 
 def hidden_layers(model: Model, threads: int, budget_s: float) -> dict[str, Any]:
-    """Time the hidden layers alone, forward, backward and update, by everyone who can."""
-    rows = {}
-    for name in REFERENCES:
-        if name in ("sparselab", "scikit-learn MLPClassifier"):
-            continue
-        found = measure_fresh(name, model, n_threads=threads, budget_s=budget_s, hidden=True)
-        rows[name] = {
-            key: found[key] for key in ("hidden_ms", "hidden_cpu_ms", "skipped") if key in found
-        }
+    """Time the hidden layers alone, forward, backward and update, by everyone who can.
+
+    In rounds, of which each one's best counts: the machine has slow minutes, and they would strike
+    whoever has his turn.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for _ in range(ROUNDS):
+        for name in REFERENCES:
+            if name in ("sparselab", "scikit-learn MLPClassifier"):
+                continue
+            found = measure_fresh(name, model, n_threads=threads, budget_s=budget_s, hidden=True)
+            row = rows.setdefault(name, {})
+            if "skipped" in found:
+                row["skipped"] = found["skipped"]
+            for key in ("hidden_ms", "hidden_cpu_ms"):
+                if key in found:
+                    rounds = row.setdefault(f"{key}_by_round", [])
+                    rounds.append(found[key])
+                    row[key] = min(rounds)
     kind = "hidden_cpu_ms" if threads == 1 else "hidden_ms"
     ours = rows["ratoon"].get(kind)
     for row in rows.values():
@@ -217,7 +229,15 @@ def main() -> None:
     print("\n" + markdown(rows))
     if hidden:
         print(f"\nHidden layers of model {HIDDEN_OF}, one step:\n")
-        print(markdown([{"by": name, **row} for name, row in hidden.items()]))
+        shown = ("hidden_ms", "hidden_cpu_ms", "times_slower", "skipped")
+        print(
+            markdown(
+                [
+                    {"by": name} | {key: row[key] for key in shown if key in row}
+                    for name, row in hidden.items()
+                ]
+            )
+        )
     print("\n" + describe(machine.facts()))
     content = {"machine": machine.facts(), "threads": given.threads, "models": models}
     write_json(given.json, {**content, "hidden_layers": hidden})
