@@ -39,6 +39,7 @@ EXAMPLES = """\
 STEPS = 8
 EPOCHS = 4
 BUSY: dict[str, dict[str, Any]] = {
+    "guided_set": {"every": 1000 // EPOCHS, "until": 1.0, "anneal": "constant"},
     "rigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "gse": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "snfs": {"anneal": "constant"},

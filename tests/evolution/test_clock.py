@@ -26,6 +26,20 @@ def test_steps_are_counted_over_all_epochs():
     assert due_over(RewiringSchedule(every=7, unit="step"), 3) == [7, 14, 21, 28]
 
 
+@pytest.mark.parametrize(
+    ("total", "due"),
+    [
+        (1000, [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]),
+        (920, [5, 10, 15, 20, 25, 30, 35, 40, 45]),
+        (280, [2, 4, 6, 8, 10, 12, 14]),
+        (100, [1, 2, 3, 4, 5]),
+    ],
+)
+def test_thousandths_of_training_are_rounded_up_to_whole_steps(total, due):
+    schedule = RewiringSchedule(every=5, unit="permille", until=0.05)
+    assert schedule.due_steps(Clock(0, EPOCH, total), total) == due
+
+
 def test_nothing_is_due_past_the_given_fraction_of_training():
     assert due_over(RewiringSchedule(until=0.5), 4) == [10, 20]
     assert due_over(RewiringSchedule(until=0.0), 4) == []

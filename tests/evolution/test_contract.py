@@ -32,6 +32,7 @@ from tests.processes import IS_SANITIZED
 
 # Settings under which a strategy has something to do at once.
 EAGER = {
+    "guided_set": {"until": 1.0, "anneal": "constant"},
     "dsr": {"threshold": 0.3},
     "neuron_pruning": {"warm_up": 0.0, "prune_every": 1},
     "snfs": {"max_columns": 16},

@@ -21,16 +21,17 @@ def grown_inputs(rewiring):
 def test_inputs_are_drawn_in_proportion_to_a_power_of_their_strength(power, strong):
     strength = np.r_[np.full(50, strong), np.full(50, 1.0), np.zeros(50)]
     layer = random_layer((150, 400), 6000)
-    [rewiring] = GuidedSET(strength, power, **EARLY).rewire([layer], START, 0)
+    [rewiring] = GuidedSET(strength, power, 0.3, **EARLY).rewire([layer], START, 0)
     counts = np.bincount(grown_inputs(rewiring) // 50, minlength=3)
     assert counts[2] == 0
     # 1,800 new ones, 80 % of them strong; five standard deviations.
     assert abs(counts[0] - 1440) < 5 * np.sqrt(1800 * 0.8 * 0.2)
 
 
-def test_the_weakest_of_each_sign_go_and_as_many_come_with_weights_of_a_start():
+@pytest.mark.parametrize("grown", ["zero", "init"])
+def test_the_weakest_of_each_sign_go_and_as_many_come(grown):
     layers = network()
-    rewirings = GuidedSET(**EARLY).rewire(layers, START, 0)
+    rewirings = GuidedSET(zeta=0.3, grown=grown, **EARLY).rewire(layers, START, 0)
     for layer, rewiring in zip(layers, rewirings, strict=True):
         assert_consistent(layer, rewiring)
         assert rewiring.topology.n_connections == layer.topology.n_connections
@@ -38,7 +39,7 @@ def test_the_weakest_of_each_sign_go_and_as_many_come_with_weights_of_a_start():
         rewiring.carry_weights(layer.weights)[rewiring.is_grown]
         for layer, rewiring in zip(layers[:2], rewirings[:2], strict=True)
     )
-    assert first.all()
+    assert first.all() if grown == "init" else not first.any()
     assert not second.any()
     stayed = rewirings[0].origin[~rewirings[0].is_grown]
     assert_array_equal(np.sort(stayed), strongest_of_each_sign(layers[0].weights, 0.3))
@@ -63,9 +64,9 @@ def test_the_same_seed_grows_the_same():
 def test_a_full_layer_is_left_alone_and_there_is_an_end_to_it():
     layer = random_layer((5, 4), 20)
     assert layer.topology.is_full
-    [rewiring] = GuidedSET().rewire([layer], START, 0)
+    [rewiring] = GuidedSET(**EARLY).rewire([layer], START, 0)
     assert rewiring.n_grown == 0
-    assert GuidedSET().schedule.due_steps(START, 100) == [10, 20]
+    assert GuidedSET().schedule.due_steps(Clock(0, 100, 4000), 4000) == list(range(20, 201, 20))
 
 
 def test_strengths_must_be_one_number_per_feature():
@@ -77,3 +78,5 @@ def test_strengths_must_be_one_number_per_feature():
         GuidedSET(power=-1.0)
     with pytest.raises(InvalidParameterError, match="zeta"):
         GuidedSET(zeta=1.0)
+    with pytest.raises(InvalidParameterError, match="grown"):
+        GuidedSET(grown="one")

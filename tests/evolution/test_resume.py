@@ -10,6 +10,7 @@ from ratoon.evolution import (
     SNFS,
     STRATEGIES,
     DeepR,
+    GuidedSET,
     InPlaceStrategy,
     NeST,
     NeuronPruning,
@@ -21,6 +22,7 @@ from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 
 # Short intervals, so that every strategy acts several times within six short epochs.
 BUSY = {
+    "guided_set": GuidedSET(every=100, until=1.0),
     "rigl": RigL(every=5),
     "gse": GSE(every=5),
     "dsr": DSR(every=5, threshold=0.05),

@@ -86,7 +86,7 @@ def train(
     evolution: Annotated[
         str | None,
         typer.Option(
-            help="How connections change: set, static, rigl, gse, snfs, dsr, deep_r, ...",
+            help="How connections change: set, guided_set, static, rigl, gse, snfs, dsr, ...",
             rich_help_panel=NETWORK,
         ),
     ] = None,

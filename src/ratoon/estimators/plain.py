@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.errors import FormatError, RatoonError
-from ratoon.evolution import STRATEGIES, GuidedSET
+from ratoon.evolution import STRATEGIES
 from ratoon.optimizers import SGD, Adam
 
 EXACT_INTEGER = 2**53
@@ -26,7 +26,7 @@ class NotPlain(Exception):
 
 def known_classes() -> dict[str, Callable[..., Any]]:
     """Return the classes whose objects can be written down, by name: plain dataclasses all."""
-    listed = [*STRATEGIES.values(), GuidedSET, SGD, Adam]
+    listed = [*STRATEGIES.values(), SGD, Adam]
     return {made.__name__: made for made in listed if isinstance(made, type) and is_dataclass(made)}
 
 

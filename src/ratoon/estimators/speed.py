@@ -66,7 +66,8 @@ def seconds_of(
     schedule = settings.evolution.schedule
     if schedule.until > 0:
         per_rewiring = sum(connections) * speed.per_rewired_connection * 1e-9 / speed_up
-        often = n_steps / schedule.every if schedule.unit == "step" else 1 / schedule.every
+        clock = Clock(0, n_steps, n_steps * settings.max_iter)
+        often = n_steps / schedule.interval(clock)
         per_epoch += schedule.until * often * per_rewiring
     return per_step, per_epoch
 

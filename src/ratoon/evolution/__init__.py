@@ -32,6 +32,7 @@ from ratoon.evolution.static import Static as Static
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "set": SET,
+    "guided_set": GuidedSET,
     "static": Static,
     "rigl": RigL,
     "gse": GSE,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ratoon.errors import InvalidParameterError
 
-UNITS = ("epoch", "step")
+UNITS = ("epoch", "step", "permille")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ ANNEALINGS = {"constant": _constant, "linear": _linear, "cosine": _cosine}
 
 @dataclass(frozen=True)
 class RewiringSchedule:
-    """Rewire every so many epochs or steps, up to some point of training.
+    """Rewire every so many epochs, steps or thousandths of training, up to some point of it.
 
     A rewiring that is due after an epoch happens just before the next one begins.  So there is
     none after the last epoch, and a network is always handed over as training left it.
@@ -59,9 +59,10 @@ class RewiringSchedule:
     Parameters
     ----------
     every : int
-        Epochs or steps between two rewirings.
-    unit : {"epoch", "step"}
-        What ``every`` counts.
+        Epochs, steps or thousandths of training between two rewirings.
+    unit : {"epoch", "step", "permille"}
+        What ``every`` counts.  Thousandths are rounded up to whole steps, so that there are never
+        more rewirings than asked for, however long training is.
     until : float
         Fraction of training after which the topology stays as it is.
     anneal : {"constant", "linear", "cosine"}
@@ -71,6 +72,8 @@ class RewiringSchedule:
     --------
     >>> RewiringSchedule(every=2).due_steps(Clock(0, 10, 60), 60)
     [20, 40]
+    >>> RewiringSchedule(every=5, unit="permille", until=0.05).due_steps(Clock(0, 50, 1000), 100)
+    [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]
     """
 
     every: int = 1
@@ -92,10 +95,18 @@ class RewiringSchedule:
 
     def due_steps(self, clock: Clock, stop: int) -> list[int]:
         """Return the steps from the clock's on, below ``stop``, before which to rewire."""
-        interval = self.every * (clock.steps_per_epoch if self.unit == "epoch" else 1)
+        interval = self.interval(clock)
         first = max(interval, -(-clock.step // interval) * interval)
         limit = self.until * clock.total_steps
         return [step for step in range(first, stop, interval) if step <= limit]
+
+    def interval(self, clock: Clock) -> int:
+        """Return the steps between two rewirings."""
+        if self.unit == "epoch":
+            return self.every * clock.steps_per_epoch
+        if self.unit == "permille":
+            return max(1, -(-self.every * clock.total_steps // 1000))
+        return self.every
 
     def factor(self, clock: Clock) -> float:
         """Return what the replaced fraction is multiplied by at this time."""

@@ -3,8 +3,11 @@
 Growth anywhere spends most new connections on features that say nothing, and on wide data with few
 samples there is no gradient left to tell them from the others: the training loss is near zero after
 a few epochs.  How strongly each feature is tied to the target can be had beforehand from the
-training rows.  So the first layer grows its connections in proportion to that, early in training
-and then no more.
+training rows.  So the first layer grows its connections in proportion to a power of that.
+
+It does so while there is something left to learn, several times within the first epochs.  New
+connections then learn from 0 like all others, and need no random weights to be of use; those that
+go take the noise of their first weights with them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.evolution.grow import empty_allowed, grow_uniformly, with_more
 from ratoon.evolution.gse import draw_among, draw_by_strength
 from ratoon.evolution.prune import strongest_of_each_sign
+from ratoon.evolution.set import GROWN_WEIGHTS
 from ratoon.initialise import weight_scale
 from ratoon.kernels.absent import empty_among, grow_at
 from ratoon.rng import derive_generator, derive_seed
@@ -34,11 +38,10 @@ MOST_POWER = 8.0
 
 @dataclass(frozen=True)
 class GuidedSET:
-    """Prune the weakest connections of each sign; grow from strong features, then settle.
+    """Prune the weakest connections of each sign; grow from strong features, early.
 
     Inputs of the first layer are drawn in proportion to a power of their strength, outputs
-    uniformly, and new weights as at the start of training.  Layers behind it grow anywhere, with
-    weights of 0.
+    uniformly.  Layers behind it grow anywhere, with weights of 0.
 
     Cost per rewiring: that of `SET`, and about 0.2 microseconds per connection that is new in the
     first layer.
@@ -48,28 +51,31 @@ class GuidedSET:
     strength : array-like of shape (n_features,), optional
         How strongly each feature is tied to the target; not negative.  Estimators fill it in from
         the training rows, with the F statistic of every feature.  Without it all are alike.
-    power : float, default=1.0
+    power : float, default=2.0
         Of the strength, in proportion to which inputs are drawn; 0 makes all alike.
-    zeta : float, default=0.3
+    zeta : float, default=0.9
         Fraction of a layer's connections replaced at the first rewiring.
-    every : int, default=1
-        Epochs between two rewirings.
-    until : float, default=0.25
+    grown : {"zero", "init"}, default="zero"
+        First weight of a new connection of the first layer: 0, or drawn as at the start.
+    every : int, default=5
+        Thousandths of training between two rewirings, rounded up to whole steps.
+    until : float, default=0.05
         Fraction of training after which the topology stays as it is.
     anneal : {"constant", "linear", "cosine"}, default="cosine"
         How zeta goes to 0 by then.
 
     Examples
     --------
-    >>> GuidedSET(zeta=0.2)
-    GuidedSET(power=1.0, zeta=0.2, every=1, until=0.25, anneal='cosine')
+    >>> GuidedSET(zeta=0.5)
+    GuidedSET(power=2.0, zeta=0.5, grown='zero', every=5, until=0.05, anneal='cosine')
     """
 
     strength: ArrayLike | None = field(default=None, repr=False, compare=False)
-    power: float = 1.0
-    zeta: float = 0.3
-    every: int = 1
-    until: float = 0.25
+    power: float = 2.0
+    zeta: float = 0.9
+    grown: str = "zero"
+    every: int = 5
+    until: float = 0.05
     anneal: str = "cosine"
 
     def __post_init__(self) -> None:
@@ -77,6 +83,10 @@ class GuidedSET:
         if not 0.0 <= self.power <= MOST_POWER:
             raise InvalidParameterError(
                 f"GuidedSET: `power` must be in [0, {MOST_POWER:g}], got {self.power!r}."
+            )
+        if self.grown not in GROWN_WEIGHTS:
+            raise InvalidParameterError(
+                f"GuidedSET: `grown` must be one of {GROWN_WEIGHTS}, got {self.grown!r}."
             )
         if self.strength is not None:
             given = np.asarray(self.strength, dtype=np.float64)
@@ -88,8 +98,8 @@ class GuidedSET:
 
     @property
     def schedule(self) -> RewiringSchedule:
-        """Every few epochs, up to a point."""
-        return RewiringSchedule(self.every, "epoch", self.until, self.anneal)
+        """Every few thousandths of training, up to a point."""
+        return RewiringSchedule(self.every, "permille", self.until, self.anneal)
 
     def rewire(self, layers: Sequence[LayerState], clock: Clock, seed: int) -> list[Rewiring]:
         """Return one rewiring per layer, with as many connections as before."""
@@ -123,6 +133,8 @@ class GuidedSET:
         chosen = np.sort(rng.choice(candidates, min(n_grown, candidates.size), replace=False))
         rewiring = grow_at(topology, kept, chosen)
         rewiring = with_more(layer, rewiring, n_grown - chosen.size, seed)
+        if self.grown == "zero":
+            return rewiring
         weights: NDArray[Any] = kernels.normal(
             n_grown,
             weight_scale(topology, layer.init),

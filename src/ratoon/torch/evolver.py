@@ -201,7 +201,9 @@ class Evolver:
                 "  or count steps: `schedule=RewiringSchedule(every=100, unit='step')`."
             )
         annealings = {schedule.anneal, self.strategy.schedule.anneal}
-        looks_at_length = 0 < schedule.until < 1 or annealings != {"constant"}
+        looks_at_length = (
+            0 < schedule.until < 1 or annealings != {"constant"} or schedule.unit == "permille"
+        )
         if looks_at_length and self.total_steps is None:
             raise InvalidParameterError(
                 "Evolver: the schedule looks at the length of training; give `total_steps`."
