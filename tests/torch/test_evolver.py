@@ -105,6 +105,7 @@ def test_layers_the_optimizer_does_not_train_stay_as_they_are():
         ({"strategy": SET(until=0.5), "steps_per_epoch": 5}, "total_steps"),
         ({"strategy": SET(anneal="cosine"), "steps_per_epoch": 5}, "total_steps"),
         ({"strategy": SET(anneal="cosine"), "schedule": EVERY_STEP}, "total_steps"),
+        ({"strategy": SET(), "schedule": RewiringSchedule(5, "permille")}, "total_steps"),
         ({"strategy": "sett"}, "must be a strategy"),
         ({"strategy": SET(), "steps_per_epoch": 0}, "at least 1"),
     ],
