@@ -100,7 +100,7 @@ def main() -> None:
     """Measure size after size, print a table, write JSON."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--min", type=float, default=1e4, help="neurons to begin with")
-    arguments.add_argument("--max", type=float, default=4e7, help="neurons to end with")
+    arguments.add_argument("--max", type=float, default=4.1e7, help="neurons to end with")
     arguments.add_argument("--epsilon", type=float, default=10.0)
     arguments.add_argument("--batch", type=int, default=5)
     arguments.add_argument("--threads", type=int, default=1)
