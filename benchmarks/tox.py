@@ -56,6 +56,8 @@ def measure(
         start="paper",
         init=options["init"],
         output_init=options["output_init"],
+        activation=options["activation"],
+        slope=options["slope"],
         scaling=standardised_by(x_train),
         seed=seed,
     )
@@ -136,6 +138,10 @@ def main() -> None:
     arguments.add_argument(
         "--output-init", choices=("set", "he", "zero"), help="that of the output layer, if another"
     )
+    arguments.add_argument(
+        "--activation", default="relu", choices=("relu", "leaky_relu", "all_relu")
+    )
+    arguments.add_argument("--slope", type=float, default=0.0, help="of the other two, below 0")
     arguments.add_argument("--first-split", type=int, default=0)
     arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))
     given = arguments.parse_args()
@@ -143,7 +149,17 @@ def main() -> None:
         raise SystemExit(f"{given.data} is not there; name the file with --data")
     options = {
         name: getattr(given, name)
-        for name in ("epochs", "hidden", "epsilon", "learning_rate", "loss", "init", "output_init")
+        for name in (
+            "epochs",
+            "hidden",
+            "epsilon",
+            "learning_rate",
+            "loss",
+            "init",
+            "output_init",
+            "activation",
+            "slope",
+        )
     }
     results: dict[str, Any] = {}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.strategies.split(",")}
@@ -169,7 +185,8 @@ def main() -> None:
     title = (
         f"Test accuracy, %, mean of splits {splits[0]} to {splits[-1]} with {given.seeds} networks"
         f" each, {given.loss.replace('_', ' ')}, {given.init} start,"
-        f" output layer {given.output_init or given.init}; the released code on three splits"
+        f" output layer {given.output_init or given.init},"
+        f" {given.activation} of slope {given.slope:g} below 0; the released code on three splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
