@@ -1,17 +1,19 @@
 """Networks of the study: ratoon's default, recipe G, the paper's SET, FixProb, other forms of SET.
 
-Recipe G here is built on ratoon's own engine.  Its linear path beside the hidden layer is left
-out (scouting: worth 0.2 to 0.8 points), and its rewiring grows at random instead of by strength.
+All are built on ratoon's own engine, recipe G too.  It is there twice: whole, and without the
+linear path beside its hidden layer and with growth at random instead of by strength.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from quality.linear_path import LinearPath
 from quality.rivals import Answer, strength
 from quality.sets import Split, standardised
 from ratoon import SparseMLPClassifier
@@ -23,6 +25,7 @@ from ratoon.network import SparseMLP
 from ratoon.optimizers import Adam, make_schedule
 from ratoon.topology import Topology
 from ratoon.training import Training, TrainingData, TrainingPlan
+from ratoon.training.runner import run_by
 
 Array = NDArray[Any]
 
@@ -36,14 +39,13 @@ def default(parts: Split, seed: int) -> Answer:
     return model.predict(parts.x_test), model.predict_proba(parts.x_test)
 
 
-def recipe_g(parts: Split, seed: int) -> Answer:
+def recipe_g(parts: Split, seed: int, *, is_whole: bool = True) -> Answer:
     """Recipe G: inputs drawn and weighed by strength, output weights from 0, squared loss."""
     z = standardised(parts)
     f = np.minimum(strength(z.x, z.y), 1e4)
     factors = np.sqrt(f / max(f.mean(), 1e-12))
-    x, x_test = (
-        (np.clip(part, -CLIP, CLIP) * factors).astype(np.float32) for part in (z.x, z.x_test)
-    )
+    plain, plain_test = (np.clip(part, -CLIP, CLIP).astype(np.float32) for part in (z.x, z.x_test))
+    x, x_test = ((part * factors).astype(np.float32) for part in (plain, plain_test))
     n_classes = int(z.y.max()) + 1
     shape = (x.shape[1], N_NEURONS)
     first = guided(shape, connections_wanted(shape, epsilon=EPSILON), f + 1e-3, seed=seed)
@@ -62,12 +64,17 @@ def recipe_g(parts: Split, seed: int) -> Answer:
         batch_size=32,
         balance_batches=True,
         n_epochs=N_EPOCHS,
-        evolution=SET(0.3, grown="zero", every=2, until=0.7, anneal="cosine"),
+        evolution=GuidedSET(f + 1e-3, power=1.0, zeta=0.3, every=2000 // N_EPOCHS, until=0.7)
+        if is_whole
+        else SET(0.3, grown="zero", every=2, until=0.7, anneal="cosine"),
         seed=seed,
     )
     targets = (2.0 * np.eye(n_classes)[z.y] - 1.0).astype(np.float32)
-    Training(network, TrainingData.of(x, targets, np.float32), plan).run()
-    outputs = network.outputs(x_test)
+    path = LinearPath(x, plain, n_classes)
+    data = TrainingData.of(x, targets, np.float32, offset=path(plain) if is_whole else None)
+    with run_by(path) if is_whole else nullcontext():
+        Training(network, data, plan).run()
+    outputs = network.outputs(x_test) + path(plain_test)
     return outputs.argmax(axis=1), softmax(2.0 * outputs.astype(np.float64), axis=1)
 
 

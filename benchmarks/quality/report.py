@@ -25,6 +25,7 @@ LABELS = {
     "lightgbm": "LightGBM",
     "xgboost": "XGBoost",
     "recipe_g": "recipe G",
+    "recipe_g_part": "recipe G, no linear path",
     "fixprob": "FixProb, last epoch",
     "set": "SET (paper), last epoch",
     "set_settles": "SET that settles, last epoch",
@@ -44,7 +45,7 @@ mean ± standard deviation over splits; each set counts the same in means.
 `SparseMLPClassifier()` has default parameters and gets raw features; text sets are used dense by
 every method.  Intervals over splits take splits as independent, which, sharing rows, they are not
 quite; those over sets say what to expect of sets like these.  Where a line has fewer splits,
-differences are taken over the splits both have.  Recipe G is without its linear path and grows at
+differences are taken over the splits both have.  Recipe G without its linear path also grows at
 random; SET and FixProb train 40 epochs.  XGBoost and LightGBM have 200 trees, learning rate 0.1 and
 at most 300 features per tree, the latter leaves of at least 5 rows, everywhere.  Log-loss and the
 like of ridge and SVM read their decisions as logits, without calibration."""

@@ -47,6 +47,7 @@ METHODS: dict[str, Callable[[Split, int], Any]] = {
     "lightgbm": rivals.lightgbm,
     "xgboost": rivals.xgboost,
     "recipe_g": networks.recipe_g,
+    "recipe_g_part": partial(networks.recipe_g, is_whole=False),
     "fixprob": partial(networks.paper, strategy=Static()),
     "set": partial(networks.paper, strategy=SET(0.3)),
     "set_settles": partial(networks.paper, strategy=settling(0.3)),
