@@ -28,7 +28,7 @@ from ratoon.training import Training, TrainingData, TrainingPlan
 EXAMPLES = """\
   tox.py --seeds 4 --json benchmarks/results/tox.json       the table goes to tox.md beside it
   tox.py --data TOX-171.mat --epochs 10 --splits 1
-  tox.py --splits 20 --loss sigmoid_cross_entropy    outputs judged one by one, as released
+  tox.py --splits 20 --seeds 4 --loss sigmoid_cross_entropy --activation leaky_relu --slope 0.25
 """
 DATA = Path(__file__).parents[2] / "shared" / "data" / "TOX-171.mat"
 STRATEGIES: dict[str, Strategy] = {"SET": SET(zeta=0.3), "FixProb": Static()}

@@ -14,7 +14,8 @@ from ratoon.training.runner import run_by
 
 
 @pytest.fixture
-def data(rng):
+def data():
+    rng = np.random.default_rng(0)
     z = rng.standard_normal((6, 4)).astype(np.float32)
     return z, rng.standard_normal((6, 2)).astype(np.float32)
 
