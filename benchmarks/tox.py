@@ -1,7 +1,9 @@
 """TOX-171 with the paper's hyperparameters: SET and FixProb, epoch by epoch.
 
 Two hidden layers of 4,600, epsilon 10, zeta 0.3, learning rate 0.01, momentum 0.9, decay 0.0002,
-batch 5, 100 epochs, stratified splits of 2/3 and 1/3.  The test set is looked at after every epoch
+batch 5, 100 epochs, stratified splits of 2/3 and 1/3.  What the paper leaves open, or the released
+code does otherwise, was chosen on splits 100 to 119 (benchmarks/results/tox.md): outputs are judged
+one by one, and the ReLU leaks.  The test set is looked at after every epoch
 and nothing is chosen by it: the best epoch is what the paper reports, and optimistic; the last one,
 and the mean of the last ten, are what a user would get.
 """
@@ -26,9 +28,9 @@ from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 EXAMPLES = """\
-  tox.py --seeds 4 --json benchmarks/results/tox.json       the table goes to tox.md beside it
+  tox.py --seeds 4 --json tox.json            the table goes to tox.md beside it
+  tox.py --loss softmax_cross_entropy --activation relu    as the paper has it
   tox.py --data TOX-171.mat --epochs 10 --splits 1
-  tox.py --splits 20 --seeds 4 --loss sigmoid_cross_entropy --activation leaky_relu --slope 0.25
 """
 DATA = Path(__file__).parents[2] / "shared" / "data" / "TOX-171.mat"
 STRATEGIES: dict[str, Strategy] = {"SET": SET(zeta=0.3), "FixProb": Static()}
@@ -57,7 +59,7 @@ def measure(
         init=options["init"],
         output_init=options["output_init"],
         activation=options["activation"],
-        slope=options["slope"],
+        slope=0.0 if options["activation"] == "relu" else options["slope"],
         scaling=standardised_by(x_train),
         seed=seed,
     )
@@ -120,7 +122,7 @@ def main() -> None:
     """Train on every split with both strategies, print a table, write JSON."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--data", default=str(DATA), help="TOX-171.mat, or another data file")
-    arguments.add_argument("--splits", type=int, default=3, help="random_state 0, 1, ...")
+    arguments.add_argument("--splits", type=int, default=20, help="random_state 0, 1, ...")
     arguments.add_argument(
         "--seeds", type=int, default=1, help="networks per split; the first is seeded by the split"
     )
@@ -139,11 +141,11 @@ def main() -> None:
         "--output-init", choices=("set", "he", "zero"), help="that of the output layer, if another"
     )
     arguments.add_argument(
-        "--activation", default="relu", choices=("relu", "leaky_relu", "all_relu")
+        "--activation", default="leaky_relu", choices=("relu", "leaky_relu", "all_relu")
     )
-    arguments.add_argument("--slope", type=float, default=0.0, help="of the other two, below 0")
+    arguments.add_argument("--slope", type=float, default=0.25, help="of the other two, below 0")
     arguments.add_argument("--first-split", type=int, default=0)
-    arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))
+    arguments.add_argument("--loss", default="sigmoid_cross_entropy", choices=tuple(LOSSES))
     given = arguments.parse_args()
     if not Path(given.data).exists():
         raise SystemExit(f"{given.data} is not there; name the file with --data")
@@ -182,11 +184,14 @@ def main() -> None:
         results[name] = summary(runs[name])
         rows.append({"by": f"ratoon, {name}", **_figures(results[name])})
         rows.append({"by": f"released code, {name}", **_figures(RELEASED[name])})
+    activation = given.activation.replace("_", " ")
+    if given.activation != "relu":
+        activation += f" of slope {given.slope:g}"
     title = (
         f"Test accuracy, %, mean of splits {splits[0]} to {splits[-1]} with {given.seeds} networks"
         f" each, {given.loss.replace('_', ' ')}, {given.init} start,"
         f" output layer {given.output_init or given.init},"
-        f" {given.activation} of slope {given.slope:g} below 0; the released code on three splits"
+        f" {activation}; the released code on three splits"
     )
     text = f"{title}:\n\n{markdown(rows)}\n\n{describe(machine.facts())}"
     print(text)
