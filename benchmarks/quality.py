@@ -87,7 +87,7 @@ def main() -> None:
         return
     if given.rewiring:
         rows = given.rows.with_name("rewiring.csv")
-        seeds = [0] if given.quick else list(range(10))
+        seeds = [0] if given.quick else list(range(20))
         run_missing(rows, given.data if given.data.is_dir() else None, seeds, given.minutes)
         print(write_map(rows, given.out.with_name("rewiring.md")))
         return
