@@ -51,8 +51,8 @@ inline void sort_uniform(std::uint32_t* values, Index n, std::uint32_t* scratch,
         return;
     }
     const int all = std::bit_width(limit - 1);
-    // Small tiles take one pass, with a table about twice as long as the draws, and more comparing;
-    // large ones, whose table would leave the first cache, two or three.
+    // Small tiles take one pass, with a table one to four times as long as the draws, and more
+    // comparing; large ones, whose table would leave the first cache, two or three.
     const bool is_small = n < 1 << kMostBits;
     const int width = int(std::bit_width(std::uint64_t(n)));
     const int bits = std::min(all, is_small ? std::min(width + 1, kMostBits) : width + 4);

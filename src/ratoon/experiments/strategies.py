@@ -88,7 +88,7 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 
 
 def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
-    """Return strategies by name, all but `LEFT_OUT` by default, set for short trainings.
+    """Return strategies by name, or all, set for short trainings; never one `LEFT_OUT`.
 
     Examples
     --------
