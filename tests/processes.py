@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 # What is inherited holds for children too, which is why a sanitizer sees all of these.
 IS_SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
 LOOKS_FOR_RACES = "libtsan.so" in os.environ.get("LD_PRELOAD", "")
+CAN_FIND_LEAKS = "libasan.so" in os.environ.get("LD_PRELOAD", "")
 
 
 def with_tests_importable(**more):

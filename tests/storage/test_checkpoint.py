@@ -197,6 +197,27 @@ def test_a_signal_during_a_write_does_no_harm(tmp_path, monkeypatch, number):
     assert outcome(finished(tmp_path)) == outcome(finished())
 
 
+def test_ctrl_c_again_while_the_last_epoch_is_written_keeps_the_checkpoint_before(
+    tmp_path, monkeypatch
+):
+    fsync, sent = os.fsync, []
+
+    def interrupted(descriptor):
+        if is_file(descriptor) and has_newest(tmp_path, 2) and not sent:
+            sent.append(descriptor)
+            os.kill(os.getpid(), signal.SIGINT)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        finished(tmp_path, before=[InterruptWithin(3, signal.SIGINT)], every=2)
+    monkeypatch.undo()
+    assert len(sent) == 1, "the second one must come while epoch 3 is written"
+    assert CheckpointDirectory(tmp_path).latest()[0] == 2
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+    assert outcome(finished(tmp_path, every=2)) == outcome(finished())
+
+
 def test_a_signal_handler_of_others_is_left_alone(tmp_path):
     received = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
