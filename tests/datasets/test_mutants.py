@@ -2,7 +2,7 @@
 
 A mutant is read or refused with a `RatoonError`; any other exception, and any crash, fails.  What
 is read is used, so that a bad index that slipped through would show.  The short version runs with
-every test run; ``pytest -m soak`` runs 100,000 mutants of each format.
+every test run; `tests/soak` reads as many as time allows.
 """
 
 import gzip
@@ -120,9 +120,3 @@ def read_mutants(folder, name, count, seed):
 @pytest.mark.parametrize("name", GOOD)
 def test_mutants_are_read_or_refused_and_nothing_else(tmp_path, name):
     read_mutants(tmp_path, name, 150, seed=1)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", GOOD)
-def test_a_hundred_thousand_mutants_are_read_or_refused_and_nothing_else(tmp_path, name):
-    read_mutants(tmp_path, name, 100_000, seed=2)
