@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -30,6 +29,7 @@ from ratoon.estimators.sklearn_callbacks import (
 )
 from ratoon.estimators.solving import is_to_be_solved, solve
 from ratoon.estimators.strengths import is_strength, strengths
+from ratoon.estimators.target_kind import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
@@ -49,56 +49,8 @@ Array = NDArray[Any]
 _ROWS_AT_ONCE = 32
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkViews, BaseEstimator, ABC):
+class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimator):
     """Fit, fit on, and raw outputs; what targets mean is for the classes below to say."""
-
-    # ---------------------------------------------------------------- for the classes below
-
-    _is_classifier: bool
-
-    @abstractmethod
-    def _check_target(self, y: Any) -> Array:
-        """Return y as an array of the right dimension, or raise."""
-
-    @abstractmethod
-    def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
-        """Learn what there is to learn from y: classes, or mean and spread."""
-
-    @abstractmethod
-    def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
-        """Raise if the targets are not of the kind the first call had."""
-
-    @abstractmethod
-    def _n_outputs(self) -> int:
-        """Return the number of outputs of the network."""
-
-    @abstractmethod
-    def _loss(self) -> str:
-        """Return the loss of the network."""
-
-    @abstractmethod
-    def _encode(self, y: Array, settings: Settings, where: str) -> Array:
-        """Return the targets of samples, (samples, outputs)."""
-
-    @abstractmethod
-    def _weigh(self, labelled: Labelled) -> Array | None:
-        """Return what every sample counts in training."""
-
-    @abstractmethod
-    def _strata(self, y: Array) -> Array | None:
-        """Return the class of every sample, where validation is to have all of them."""
-
-    @abstractmethod
-    def _score(self, outputs: Array, data: TrainingData) -> float:
-        """Score raw outputs on validation data; higher is better."""
-
-    @abstractmethod
-    def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what was learnt of the targets, as plain values and arrays."""
-
-    @abstractmethod
-    def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Take back what `_target_state` gave, out of ``arrays``; raise if it is not that."""
 
     # ------------------------------------------------------------------------------- fitting
 
