@@ -54,15 +54,7 @@ def measure(
             shape.widths, epsilon=shape.epsilon, init="set", seed=0, n_threads=threads
         )
     )
-    plan = TrainingPlan(
-        optimizer=SGD(momentum=0.9, weight_decay=0.0002, decay="released"),
-        learning_rate=shape.learning_rate,
-        batch_size=shape.batch,
-        n_epochs=10**6,
-        evolution=Static(),
-        n_threads=threads,
-    )
-    training = Training(network, TrainingData.of(x, targets, np.float32), plan)
+    training = training_of(network, shape, x, targets, threads)
     often = {"repeats": repeats, "at_least_s": min(3.0, budget_s / 4), "budget_s": budget_s}
     train = repeat(training.run_epoch, **often)
     rewire = time_rewiring(network, threads, often)
@@ -88,6 +80,21 @@ def measure(
         "empty_process_mb": empty_mb,
         "beside_data_mb": peak_mb() - data_mb,
     }
+
+
+def training_of(
+    network: SparseMLP, shape: Model, x: np.ndarray, targets: np.ndarray, threads: int
+) -> Training:
+    """Return a training of the network as the paper has it, but without rewiring."""
+    plan = TrainingPlan(
+        optimizer=SGD(momentum=0.9, weight_decay=0.0002, decay="released"),
+        learning_rate=shape.learning_rate,
+        batch_size=shape.batch,
+        n_epochs=10**6,
+        evolution=Static(),
+        n_threads=threads,
+    )
+    return Training(network, TrainingData.of(x, targets, np.float32), plan)
 
 
 def time_rewiring(network: SparseMLP, threads: int, often: dict[str, Any]) -> Timing:

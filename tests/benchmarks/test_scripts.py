@@ -17,6 +17,7 @@ SCRIPTS = (
     "reading",
     "selection",
     "epoch",
+    "threads",
     "rewire",
     "million",
     "scaling",
@@ -99,6 +100,18 @@ def test_epoch_tells_times_memory_and_ratios(tmp_path):
     assert {"train_over_prototype", "scipy_over_ours", "paper_over_ours"} <= model.keys()
     assert "scaled" in model["scipy_numpy"]["how"]
     assert model["scipy_numpy"]["rewire_s"] > 0
+
+
+@pytest.mark.slow
+def test_threads_stand_beside_two_processes(tmp_path):
+    found = run_for_json(
+        "threads", tmp_path, "--models", "b", "--rounds", 2, "--seconds", 0.05, "--minibatches", 2
+    )
+    model = found["models"]["b"]
+    kinds = {"one", "two", "two_processes", "one_beside_busy", "two_beside_busy"}
+    assert kinds == model["ms_by_round"].keys()
+    assert all(len(values) == 2 and min(values) > 0 for values in model["ms_by_round"].values())
+    assert {"gain", "ceiling", "of_ceiling", "beside_busy"} <= model.keys()
 
 
 @pytest.mark.slow
