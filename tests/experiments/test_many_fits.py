@@ -28,10 +28,10 @@ METHODS = {
 @pytest.fixture(scope="module")
 def dask_client():
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    # Without an address it listens at 8787, which another run of these tests may have taken.
+    anywhere = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **anywhere) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
