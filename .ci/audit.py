@@ -45,7 +45,8 @@ def ask(pip_audit, folder, service):
     try:
         return json.loads(done.stdout)
     except json.JSONDecodeError:
-        print(done.stderr.strip().splitlines()[-1], file=sys.stderr)
+        said = done.stderr.strip() or f"{pip_audit} said nothing"
+        print(said.splitlines()[-1], file=sys.stderr)
         return None
 
 

@@ -1,4 +1,8 @@
 import importlib.util
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +43,24 @@ def test_only_packages_that_were_looked_up_are_clean(audit, packages, code, said
     found, lines = audit.judge({"dependencies": packages})
     assert found == code
     assert said in "\n".join(lines)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a script of the shell")
+@pytest.mark.parametrize(
+    ("report", "code", "said"),
+    [
+        (json.dumps({"dependencies": [CLEAN]}), 0, "1 of 1 packages looked up"),
+        (json.dumps({"dependencies": [CLEAN, HOLED]}), 1, "CVE-2024-34062"),
+        (json.dumps({"dependencies": [UNKNOWN]}), 2, "Nothing was audited"),
+        ("", 2, "Nothing was audited"),
+    ],
+)
+def test_the_exit_code_tells_what_pip_audit_found(audit, tmp_path, report, code, said):
+    stand_in = tmp_path / "pip-audit"
+    stand_in.write_text(f"#!/bin/sh\ncat <<'END'\n{report}\nEND\n")
+    stand_in.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, stand_in, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout
