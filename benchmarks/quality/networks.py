@@ -6,6 +6,7 @@ linear path beside its hidden layer and with growth at random instead of by stre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -24,7 +25,7 @@ from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
 from ratoon.optimizers import Adam, make_schedule
 from ratoon.topology import Topology
-from ratoon.training import Training, TrainingData, TrainingPlan
+from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 from ratoon.training.runner import run_by
 
 Array = NDArray[Any]
@@ -78,14 +79,16 @@ def recipe_g(parts: Split, seed: int, *, is_whole: bool = True) -> Answer:
     return outputs.argmax(axis=1), softmax(2.0 * outputs.astype(np.float64), axis=1)
 
 
-def guided_set(parts: Split, seed: int) -> dict[str, float]:
+def guided_set(parts: Split, seed: int, callbacks: Sequence[Callback] = ()) -> dict[str, float]:
     """The paper's model, its new connections drawn by the strength of features."""
     z = standardised(parts)
     found = strengths("f", z.x, np.eye(int(z.y.max()) + 1)[z.y], None, has_classes=True)
-    return paper(parts, seed, strategy=GuidedSET(found))
+    return paper(parts, seed, strategy=GuidedSET(found), callbacks=callbacks)
 
 
-def paper(parts: Split, seed: int, *, strategy: Strategy) -> dict[str, float]:
+def paper(
+    parts: Split, seed: int, *, strategy: Strategy, callbacks: Sequence[Callback] = ()
+) -> dict[str, float]:
     """The paper's model, rewired by a strategy or left static, which is FixProb.
 
     Accuracy is that of the last epoch; that of the best for the test rows is noted beside it.
@@ -110,6 +113,7 @@ def paper(parts: Split, seed: int, *, strategy: Strategy) -> dict[str, float]:
         settings=settings,
         strategy=strategy,
         seed=seed,
+        callbacks=callbacks,
     )
     right = trial.test_predictions == parts.y_test
     balanced = np.mean([right[parts.y_test == k].mean() for k in np.unique(parts.y_test)])

@@ -1,0 +1,73 @@
+"""The ablation on paper: what every variant gains on what it is a variant of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common.tables import markdown
+
+from quality.ablation import Fit, fits
+from quality.compare import Difference, Table, difference, tabulated
+from quality.rows import read_rows
+from quality.sets import WIDE
+
+INTRODUCTION = """\
+# What every part of the default recipe is worth
+
+Written by `python benchmarks/quality.py --ablation`, which goes on where it was.  One change at a
+time, splits as in [the study](quality.md): accuracy in %, mean over the sets, and what the change
+gains, split by split, in points, ± its standard error over splits; then every set.  Positive means
+that the change is better than the default on these splits; nothing was chosen by that.
+Log-loss: less is better.
+"""
+
+
+def write_ablation(path: Path, out: Path) -> str:
+    """Write the table of the rows there are."""
+    rows = read_rows(path)
+    accuracy, losses = tabulated(rows, "accuracy"), tabulated(rows, "log_loss")
+    present = {row["set"] for row in rows}
+    sets = [name for name in WIDE if name in present] + sorted(present - set(WIDE))
+    lines: list[dict[str, Any]] = []
+    for fit in fits().values():
+        lines += [
+            _line(accuracy, losses, fit, variant, label, sets)
+            for variant, label in fit.labels.items()
+            if all(accuracy.get((variant, name)) for name in sets)
+        ]
+    out.write_text(INTRODUCTION + "\n" + markdown(lines) + "\n")
+    return out.read_text()
+
+
+def _line(
+    accuracy: Table, losses: Table, fit: Fit, variant: str, label: str, sets: list[str]
+) -> dict[str, Any]:
+    means = [np.mean(list(accuracy[variant, name].values())) for name in sets]
+    line: dict[str, Any] = {
+        "variant": label,
+        "accuracy": f"{np.mean(means):.2f}",
+        "gain": None,
+        "log-loss": None,
+        "splits": str(min(len(accuracy[variant, name]) for name in sets)),
+    }
+    line |= dict.fromkeys(sets)
+    if variant == fit.base:
+        cells = [losses.get((variant, name), {}) for name in sets]
+        if all(cells):
+            loss = np.mean([np.mean(list(cell.values())) for cell in cells])
+            line["log-loss"] = f"{loss:.3f}"
+        return line | {name: f"{mean:.1f}" for name, mean in zip(sets, means, strict=True)}
+    gain = difference(accuracy, variant, fit.base, sets)
+    loss_gain = difference(losses, variant, fit.base, sets)
+    if gain is not None:
+        line |= {"gain": _text(gain)}
+        line |= {name: _text(Difference({name: gain.by_set[name]})) for name in sets}
+    if loss_gain is not None:
+        line["log-loss"] = f"{loss_gain.mean:+.3f}"
+    return line
+
+
+def _text(found: Difference) -> str:
+    return f"{found.mean:+.1f} ± {found.half_over_splits() / 1.96:.1f}"
