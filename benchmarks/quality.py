@@ -14,9 +14,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from quality import ablation
+from quality.ablation_report import write_ablation
 from quality.regression import study
 from quality.report import write_report
-from quality.rewiring_report import run_missing, write_map
+from quality.rewiring_report import found_beside, run_missing, run_missing_found, write_map
 from quality.rows import METHODS, read_rows, run_all
 from quality.sets import MANY, WIDE, default_folder, names_in, remarks
 
@@ -31,6 +33,7 @@ examples:
   python benchmarks/quality.py --report        # only write the tables again
   python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
   python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; goes on if repeated
+  python benchmarks/quality.py --ablation --minutes 30   # what each part is worth; goes on as well
 """
 
 
@@ -63,7 +66,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="run nothing")
     parser.add_argument("--regression", action="store_true", help="the regression study instead")
     parser.add_argument("--rewiring", action="store_true", help="the map of rewiring instead")
-    parser.add_argument("--minutes", type=float, default=60.0, help="stop these two after")
+    parser.add_argument("--ablation", action="store_true", help="the default taken apart instead")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop these three after")
     return parser.parse_args()
 
 
@@ -88,8 +92,20 @@ def main() -> None:
     if given.rewiring:
         rows = given.rows.with_name("rewiring.csv")
         seeds = [0] if given.quick else list(range(20))
-        run_missing(rows, given.data if given.data.is_dir() else None, seeds, given.minutes)
+        if not given.report:
+            folder = given.data if given.data.is_dir() else None
+            if run_missing(rows, folder, seeds, given.minutes):
+                run_missing_found(found_beside(rows), seeds[:5], given.minutes)
         print(write_map(rows, given.out.with_name("rewiring.md")))
+        return
+    if given.ablation:
+        rows = given.rows.with_name("ablation.csv")
+        wide = [name for name in WIDE if name in names_in(given.data)]
+        sets = wide if given.sets in (None, "wide") else given.sets.split(",")
+        splits = given.splits[:2] if given.quick else given.splits
+        if not given.report:
+            ablation.run_missing(rows, sets, splits, given.data, given.minutes)
+        print(write_ablation(rows, given.out.with_name("ablation.md")))
         return
     sets = names_in(given.data) if given.sets is None else given.sets.split(",")
     if given.sets == "wide" or (given.quick and given.sets is None):

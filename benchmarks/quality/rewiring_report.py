@@ -1,38 +1,57 @@
-"""The map of where rewiring helps, on paper: rows that can be resumed, a table, a heat map."""
+"""The map of where rewiring helps, on paper: rows that can be resumed, tables, heat maps."""
 
 from __future__ import annotations
 
 import csv
 import time
 import warnings
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from common.tables import markdown
 from threadpoolctl import threadpool_limits
 
-from quality.rewiring import SAMPLES, SIGNALS, STRATEGIES, Task, run_one, tasks
+from quality.rewiring import (
+    ON_FEW,
+    ON_MOST,
+    STRATEGIES,
+    Task,
+    is_tried,
+    run_one,
+    signal_found,
+    tasks,
+)
+from quality.rewiring_picture import draw_all, draw_generated
+from quality.rewiring_scores import SHOWN, Scores, gains, groups, mean_and_error, to_show, with_all
 
-matplotlib.use("Agg")
+WHY = (Task("linear", 50), Task("pairs", 5000))
+"""Tasks on which to look where connections end up."""
 
-import matplotlib.pyplot as plt
-
-Scores = dict[tuple[str, int], dict[str, dict[int, float]]]
 COLUMNS = ("kind", "samples", "strategy", "seed", "accuracy")
-MOST, DARK = 20.0, 13.0
-SHOWN = {"set": "SET", "rigl": "RigL", "published": "SET as published"}
 
 INTRODUCTION = """\
 # Where rewiring helps
 
 Written by `python benchmarks/quality.py --rewiring`.  Accuracy in % at the last epoch, and what a
 strategy gains on the same network left static: mean ± standard error over seeds, which share data
-and start.  One hidden layer from a uniform start, five inputs per neuron; see
-`benchmarks/quality/rewiring.py`.  "pairs" are products of two features, "threes" the parity of
-three, among 100 features; digits have 384 features of shuffled pixels beside their 64.
+and start.  One hidden layer from a uniform start, five inputs per neuron; when and how much each
+strategy rewires is told in `benchmarks/quality/rewiring.py`.  "pairs" are products of two features,
+"threes" the parity of three, among 100 features; digits have 384 features of shuffled pixels beside
+their 64; seeds of the wide sets are their splits.
+
+*SET*, *RigL*, *GSE* and *DSR* rewire at the same 30 moments up to 70 % of training.  *Drawn*
+is SET with random instead of zero weights for what it grows, *early* is SET ten times within the
+first 5 % of training with nine tenths replaced at first, and *GuidedSET* the same with inputs drawn
+by F².  *DEEP R* rewires every ten steps, *published* SET after every epoch, both to the end.
 """
+
+
+def found_beside(path: Path) -> Path:
+    """Return the file of what `signal_found` found, beside the rows of the map."""
+    return path.with_name(f"{path.stem}-why.csv")
 
 
 def read_scores(path: Path) -> Scores:
@@ -49,9 +68,10 @@ def read_scores(path: Path) -> Scores:
 def run_missing(path: Path, folder: Path | None, seeds: list[int], minutes: float) -> bool:
     """Run what has no row yet until time is up; say whether all is there."""
     scores, stop = read_scores(path), time.monotonic() + 60 * minutes
-    wanted = [(task, name, seed) for seed in seeds for task in tasks(folder) for name in STRATEGIES]
-    for task, name, seed in wanted:
-        if seed in scores.get(task, {}).get(name, {}):
+    everything = list(tasks(folder))
+    wanted = [(name, seed, task) for name in STRATEGIES for seed in seeds for task in everything]
+    for name, seed, task in wanted:
+        if not is_tried(name, task) or seed in scores.get(task, {}).get(name, {}):
             continue
         if time.monotonic() > stop:
             return False
@@ -71,31 +91,88 @@ def _append(path: Path, task: Task, name: str, seed: int, accuracy: float) -> No
         writer.writerow([*task, name, seed, round(accuracy, 3)])
 
 
-def gains(cell: dict[str, dict[int, float]], name: str) -> Any:
-    """Return what a strategy gains on static, seed by seed.
+def run_missing_found(path: Path, seeds: list[int], minutes: float) -> bool:
+    """Measure where connections end up, as `run_missing` measures accuracies."""
+    scores, stop = read_scores(path), time.monotonic() + 60 * minutes
+    for name, seed, task in product(("static", *SHOWN), seeds, WHY):
+        if not is_tried(name, task) or seed in scores.get(task, {}).get(name, {}):
+            continue
+        if time.monotonic() > stop:
+            return False
+        with warnings.catch_warnings(), threadpool_limits(limits=1):
+            warnings.simplefilter("ignore")
+            _append(path, task, name, seed, signal_found(task, name, seed))
+    return True
 
-    >>> gains({"static": {0: 50.0, 1: 60.0}, "set": {0: 55.0, 2: 1.0}}, "set").tolist()
-    [5.0]
-    """
-    mine, static = cell.get(name, {}), cell.get("static", {})
-    return np.array([mine[seed] - static[seed] for seed in sorted(mine.keys() & static.keys())])
+
+def found_lines(scores: Scores) -> list[dict[str, str]]:
+    """Return what `signal_found` found, by strategy."""
+    lines = []
+    for (kind, n_samples), cell in scores.items():
+        line = {"task": kind, "samples": str(n_samples), "seeds": str(len(cell["static"]))}
+        for name in ("static", *SHOWN):
+            values = list(cell.get(name, {}).values())
+            line[SHOWN.get(name, name)] = f"{np.mean(values):.1f}" if values else "-"
+        lines.append(line)
+    return lines
 
 
 def write_map(path: Path, out: Path) -> str:
-    """Write table and picture of the rows there are."""
-    scores = read_scores(path)
+    """Write tables and pictures of the rows there are."""
+    scores = {task: cell for task, cell in read_scores(path).items() if "static" in cell}
+    pictures = [out.with_suffix(".png")]
+    draw_generated(scores, pictures[0])
+    if to_show(scores):
+        pictures.append(out.with_name(f"{out.stem}-all.png"))
+        draw_all(scores, pictures[1])
+    parts = [
+        INTRODUCTION,
+        "## In short\n\nMean gain over the tasks of a group that all of these were tried on.  The"
+        " last lines count\ntasks more than two standard errors above and below static.\n",
+        markdown(summary(scores, [*ON_MOST, "published"])) + "\n",
+        "## All strategies\n\nThe tasks that all strategies were tried on.\n",
+        markdown(task_lines(with_all(scores, ON_FEW))) + "\n",
+        "## Why\n\nWhat the first layer sees in the end.  For the sum: how many percent of its"
+        " connections are on the\nfour features of 100 that tell the classes.  For pairs: how many"
+        " of 300 neurons see both factors\nof a product.\n",
+        markdown(found_lines(read_scores(found_beside(path)))) + "\n",
+        *(f"![Map]({picture.name})\n" for picture in pictures),
+        "## All tasks\n",
+        markdown(task_lines(scores)) + "\n",
+    ]
+    out.write_text("\n".join(parts))
+    return out.read_text()
+
+
+def task_lines(scores: Scores) -> list[dict[str, str]]:
+    """Return what every strategy gains on every task."""
     lines = []
     for (kind, n_samples), cell in scores.items():
-        if "static" not in cell:
-            continue
         line = {"task": kind, "samples": str(n_samples), "seeds": str(len(cell["static"]))}
         line["static"] = f"{np.mean(list(cell['static'].values())):.1f}"
         lines.append(line | {label: _text(gains(cell, name)) for name, label in SHOWN.items()})
-    draw(scores, out.with_suffix(".png"))
-    out.write_text(
-        INTRODUCTION + "\n" + markdown(lines) + f"\n\n![Map]({out.with_suffix('.png').name})\n"
-    )
-    return out.read_text()
+    return lines
+
+
+def summary(scores: Scores, names: Sequence[str]) -> list[dict[str, str]]:
+    """Return the mean gain of strategies on groups of tasks, and how often it is sure."""
+    shown = {name: SHOWN[name] for name in SHOWN if name in names}
+    compared = with_all(scores, names)
+    lines = []
+    for title, cells in groups(compared).items():
+        line = {"tasks": f"{title} ({len(cells)})"}
+        for name, label in shown.items():
+            means, errors = np.transpose([mean_and_error(gains(cell, name)) for cell in cells])
+            error = np.sqrt(np.square(errors).sum()) / len(cells)
+            line[label] = f"{means.mean():+.1f} ± {error:.1f}"
+        lines.append(line)
+    for title, sign in (("sure gains", 1.0), ("sure losses", -1.0)):
+        line = {"tasks": f"{title}, of {len(compared)}"}
+        for name, label in shown.items():
+            found = [mean_and_error(gains(cell, name)) for cell in compared.values()]
+            line[label] = str(sum(sign * mean > 2 * error for mean, error in found))
+        lines.append(line)
+    return lines
 
 
 def _text(gain: Any) -> str:
@@ -103,27 +180,5 @@ def _text(gain: Any) -> str:
         return "-"
     if gain.size == 1:
         return f"{gain.mean():+.1f}"
-    return f"{gain.mean():+.1f} ± {gain.std(ddof=1) / np.sqrt(gain.size):.1f}"
-
-
-def draw(scores: Scores, path: Path) -> None:
-    """Draw gains over the generated tasks, one panel per strategy."""
-    figure, panels = plt.subplots(1, len(SHOWN), figsize=(11, 4), sharey=True, layout="constrained")
-    for panel, (name, label) in zip(panels, SHOWN.items(), strict=True):
-        values = np.full((len(SIGNALS), len(SAMPLES)), np.nan)
-        for i, kind in enumerate(SIGNALS):
-            for j, n_samples in enumerate(SAMPLES):
-                gain = gains(scores.get((kind, n_samples), {}), name)
-                if gain.size:
-                    values[i, j] = gain.mean()
-                    colour = "white" if abs(gain.mean()) > DARK else "black"
-                    text = f"{gain.mean():+.1f}"
-                    panel.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
-        image = panel.imshow(values, cmap="RdBu", vmin=-MOST, vmax=MOST, aspect="auto")
-        panel.set_xticks(range(len(SAMPLES)), [f"{n:,}" for n in SAMPLES])
-        panel.set_yticks(range(len(SIGNALS)), SIGNALS)
-        panel.set_xlabel("samples")
-        panel.set_title(f"{label} minus static")
-    figure.colorbar(image, ax=panels, label="points of accuracy")
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    plt.close(figure)
+    mean, error = mean_and_error(gain)
+    return f"{mean:+.1f} ± {error:.1f}"
