@@ -106,9 +106,13 @@ def measure(
         loss=options["loss"],
         seed=seed,
     )
+    # A share of what is said of a class is taken back: evenly over the classes, or between yes and
+    # no where every output is judged by itself.
+    even = 1 / y_train.shape[1] if options["loss"] == "softmax_cross_entropy" else 0.5
+    targets = y_train + np.float32(options["label_smoothing"]) * (np.float32(even) - y_train)
     training = Training(
         network,
-        TrainingData.of(x_train, y_train, np.float32),
+        TrainingData.of(x_train, targets, np.float32),
         plan,
         validation=TrainingData.of(x_test, y_test, np.float32),
         scorer=accuracy,
@@ -176,6 +180,7 @@ def main() -> None:
     )
     arguments.add_argument("--slope", type=float, default=0.25, help="of the other two, below 0")
     arguments.add_argument("--dropout", type=float, default=0.0, help="of hidden neurons")
+    arguments.add_argument("--label-smoothing", type=float, default=0.0, help="of targets")
     arguments.add_argument(
         "--by",
         default="ratoon",
@@ -200,6 +205,7 @@ def main() -> None:
             "activation",
             "slope",
             "dropout",
+            "label_smoothing",
         )
     }
     results: dict[str, Any] = {}
@@ -243,10 +249,12 @@ def _said(given: argparse.Namespace) -> str:
     activation = given.activation.replace("_", " ")
     if given.activation != "relu":
         activation += f" of slope {given.slope:g}"
-    dropout = f", dropout {given.dropout:g}" if given.dropout else ""
+    more = f", dropout {given.dropout:g}" if given.dropout else ""
+    if given.label_smoothing:
+        more += f", targets smoothed by {given.label_smoothing:g}"
     return (
         f"{given.loss.replace('_', ' ')}, {given.init} start,"
-        f" output layer {given.output_init or given.init}, {activation}{dropout}"
+        f" output layer {given.output_init or given.init}, {activation}{more}"
     )
 
 
