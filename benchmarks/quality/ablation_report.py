@@ -62,12 +62,12 @@ def _line(
     gain = difference(accuracy, variant, fit.base, sets)
     loss_gain = difference(losses, variant, fit.base, sets)
     if gain is not None:
-        line |= {"gain": _text(gain)}
+        line |= {"gain": _text(gain, 2)}
         line |= {name: _text(Difference({name: gain.by_set[name]})) for name in sets}
     if loss_gain is not None:
         line["log-loss"] = f"{loss_gain.mean:+.3f}"
     return line
 
 
-def _text(found: Difference) -> str:
-    return f"{found.mean:+.1f} ± {found.half_over_splits() / 1.96:.1f}"
+def _text(found: Difference, digits: int = 1) -> str:
+    return f"{found.mean:+.{digits}f} ± {found.half_over_splits() / 1.96:.{digits}f}"

@@ -125,11 +125,11 @@ def of_a_network_before(z: Array, targets: Array, weights: Array) -> NDArray[np.
 CHANGES: dict[str, Change] = {
     "default": Change(),
     "folds 2": Change(((committee, "N_FOLDS", 2),)),
-    "folds 5": Change(((committee, "N_FOLDS", 5),)),
     "selected": Change(samples=strongest_only),
     "clip none": Change(((views, "CLIP", 1e6),)),
-    "clip 5": Change(((views, "CLIP", 5.0),)),
+    "folds 5": Change(((committee, "N_FOLDS", 5),)),
     "neurons 1000": Change(((hidden, "N_NEURONS", 1000),)),
+    "clip 5": Change(((views, "CLIP", 5.0),)),
     "rows": Change(samples=rows_standardised),
     "ranks": Change(samples=ranks),
     "before": Change(((members, "f_statistic", of_a_network_before),)),
