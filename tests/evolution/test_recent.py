@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_info
 
 from ratoon.evolution.recent import RecentGradients, n_remembered
 
@@ -81,3 +82,21 @@ def test_minibatches_without_any_signal_do_no_harm():
     silent = (np.zeros((30, 6)), np.zeros((20, 6)))
     recent = remember([silent] * 5, max_columns=8)
     assert not (recent.x @ recent.d.T).any()
+
+
+def test_decompositions_take_one_blas_thread_and_give_the_others_back(monkeypatch):
+    def blas_threads():
+        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+
+    before, inside = blas_threads(), []
+    svd = np.linalg.svd
+
+    def watched(matrix):
+        inside.append(blas_threads())
+        return svd(matrix)
+
+    monkeypatch.setattr(np.linalg, "svd", watched)
+    remember(minibatches(5), max_columns=8)
+    assert inside
+    assert all(1 in threads for threads in inside)
+    assert blas_threads() == before

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from ratoon.evolution.base import Signals, State
 
@@ -109,8 +111,13 @@ class RecentGradients:
         """Return the nearest product with at most ``rank`` columns.
 
         Only matrices as small as the number of columns are decomposed: those of scalar products
-        between columns.
+        between columns.  On one BLAS thread: more would cost more than they bring, on a busy
+        machine thirty times more, and the result would depend on how many there are.
         """
+        with _blas().limit(limits=1, user_api="blas"):
+            return self._of_rank(rank, step)
+
+    def _of_rank(self, rank: int, step: int) -> RecentGradients:
         roots = [_root_of_gram(rows) for rows in self.factors]
         (root_x, inverse_x), (root_d, inverse_d) = roots
         left, values, right = np.linalg.svd(root_x @ root_d.T)
@@ -119,6 +126,12 @@ class RecentGradients:
         to_x = (inverse_x @ left[:, :rank] * scale).astype(self.x.dtype)
         to_d = (inverse_d @ right[:rank].T * scale).astype(self.d.dtype)
         return RecentGradients(self.x @ to_x, self.d @ to_d, np.full(rank, step))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # To look for the libraries that are loaded takes a millisecond, too long for every step.
+    return ThreadpoolController()
 
 
 def _root_of_gram(rows: Array) -> tuple[Array, Array]:
