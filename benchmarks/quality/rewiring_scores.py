@@ -17,6 +17,7 @@ SHOWN = {
     "set": "SET",
     "rigl": "RigL",
     "gse": "GSE",
+    "snfs": "SNFS",
     "dsr": "DSR",
     "guided": "GuidedSET",
     "set_early": "SET, early",
