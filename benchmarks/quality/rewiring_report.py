@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -67,9 +67,22 @@ def read_scores(path: Path) -> Scores:
 
 def run_missing(path: Path, folder: Path | None, seeds: list[int], minutes: float) -> bool:
     """Run what has no row yet until time is up; say whether all is there."""
+    wanted = product(STRATEGIES, seeds, list(tasks(folder)))
+    return _measure(path, wanted, minutes, lambda *run: run_one(*run, folder))
+
+
+def run_missing_found(path: Path, seeds: list[int], minutes: float) -> bool:
+    """Measure where connections end up, as `run_missing` measures accuracies."""
+    return _measure(path, product(("static", *SHOWN), seeds, WHY), minutes, signal_found)
+
+
+def _measure(
+    path: Path,
+    wanted: Iterable[tuple[str, int, Task]],
+    minutes: float,
+    measure: Callable[[Task, str, int], float],
+) -> bool:
     scores, stop = read_scores(path), time.monotonic() + 60 * minutes
-    everything = list(tasks(folder))
-    wanted = [(name, seed, task) for name in STRATEGIES for seed in seeds for task in everything]
     for name, seed, task in wanted:
         if not is_tried(name, task) or seed in scores.get(task, {}).get(name, {}):
             continue
@@ -77,8 +90,7 @@ def run_missing(path: Path, folder: Path | None, seeds: list[int], minutes: floa
             return False
         with warnings.catch_warnings(), threadpool_limits(limits=1):
             warnings.simplefilter("ignore")
-            accuracy = run_one(task, name, seed, folder)
-        _append(path, task, name, seed, accuracy)
+            _append(path, task, name, seed, measure(task, name, seed))
     return True
 
 
@@ -89,20 +101,6 @@ def _append(path: Path, task: Task, name: str, seed: int, accuracy: float) -> No
         if is_new:
             writer.writerow(COLUMNS)
         writer.writerow([*task, name, seed, round(accuracy, 3)])
-
-
-def run_missing_found(path: Path, seeds: list[int], minutes: float) -> bool:
-    """Measure where connections end up, as `run_missing` measures accuracies."""
-    scores, stop = read_scores(path), time.monotonic() + 60 * minutes
-    for name, seed, task in product(("static", *SHOWN), seeds, WHY):
-        if not is_tried(name, task) or seed in scores.get(task, {}).get(name, {}):
-            continue
-        if time.monotonic() > stop:
-            return False
-        with warnings.catch_warnings(), threadpool_limits(limits=1):
-            warnings.simplefilter("ignore")
-            _append(path, task, name, seed, signal_found(task, name, seed))
-    return True
 
 
 def found_lines(scores: Scores) -> list[dict[str, str]]:
