@@ -21,8 +21,10 @@ help:
 # ------------------------------------------------------------------------------------- set-up
 
 # What builds and checks, by version and hash: Linux and macOS, Python 3.11 to 3.14.  Elsewhere say
-# TOOLS="-U pip scikit-build-core nanobind cmake ninja".
-TOOLS ?= --require-hashes --requirement requirements-tools.txt
+# TOOLS="-U pip scikit-build-core nanobind cmake ninja".  The file holds all that its packages need
+# in turn; asked to resolve that again, the pip of Python 3.11 takes `coverage[toml]` for a package
+# without a hash as soon as a newer coverage is out.
+TOOLS ?= --no-deps --require-hashes --requirement requirements-tools.txt
 
 # Each stamp is a layer of the environment; a layer is made again when what defines it changes.
 $(VENV)/tools.stamp: requirements-tools.txt
