@@ -68,16 +68,18 @@ struct Kernels {
     // tile exceed the second-level cache, so that prefetching pays.
     void (*forward)(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
                     bool far);
-    // The same for a layer of few outputs: y holds kNarrowCopies copies of the n_out rows,
-    // used in turn so that additions to one row do not wait for each other.
+    // The same for a layer of few outputs: y holds kNarrowCopies copies of every output's row, side
+    // by side, used in turn so that additions to one row do not wait for each other.
     void (*forward_narrow)(const Packed* packed, const T* weights, Index n, const T* x, T* y,
-                           Index n_out, Index lanes);
+                           Index lanes);
     // For every connection: g = <dy[output], x[input]>, then the rule; and, where dx is given,
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, bool far);
     // The rule by itself, for gradients that are at hand (biases; optimizers driven from outside).
     void (*update)(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step);
+    // Every lane of row i becomes values[i].
+    void (*fill_rows)(const T* values, Index n_rows, Index lanes, T* rows);
     // sums[i] = sum of row i.
     void (*row_sums)(const T* rows, Index n_rows, Index lanes, T* sums);
     // In place: y = f(y).  `slope` is that of the negative side.

@@ -34,22 +34,24 @@ void narrow_forward(const Topology& topology, const Values<T>& values, const T* 
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
     const Index copies = kNarrowCopies, size = grid.n_out * lanes;
-    const Index parts = grid.tiles_in() * copies;
-    if (scratch.size() < parts * size) scratch = Buffer<T>(parts * size);
+    const Index needed = grid.tiles_in() * copies * size;
+    if (scratch.size() < needed) scratch = Buffer<T>(needed);
     run_tasks(grid.tiles_in(), work_of(topology, lanes), n_threads, [&](Index strip) {
         T* sums = scratch.data() + strip * copies * size;
         std::fill_n(sums, copies * size, T(0));
         in_pieces(values.at(starts[strip]), starts[strip], starts[strip + 1] - starts[strip], false,
                   0, [&](Index k, Index n, const Values<T>& piece) {
                       kernels<T>().forward_narrow(packed + starts[strip] + k, piece.weights, n,
-                                                  x + grid.first_input(strip) * lanes, sums,
-                                                  grid.n_out, lanes);
+                                                  x + grid.first_input(strip) * lanes, sums, lanes);
                   });
     });
-    for (Index i = 0; i < grid.n_out; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
-    for (Index part = 0; part < parts; ++part) {
-        const T* sums = scratch.data() + part * size;
-        for (Index k = 0; k < size; ++k) y[k] += sums[k];
+    kernels<T>().fill_rows(bias, grid.n_out, lanes, y);
+    for (Index strip = 0; strip < grid.tiles_in(); ++strip) {
+        const T* sums = scratch.data() + strip * copies * size;
+        for (Index row = 0; row < grid.n_out * copies; ++row) {
+            T* to = y + row / copies * lanes;
+            for (Index k = 0; k < lanes; ++k) to[k] += sums[row * lanes + k];
+        }
     }
 }
 
@@ -77,7 +79,7 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
     run_tasks(grid.tiles_out(), work_of(topology, lanes), n_threads, [&](Index out_tile) {
         const Index first = grid.first_output(out_tile);
         const Index last = std::min(grid.n_out, first + grid.tile_out);
-        for (Index i = first; i < last; ++i) std::fill_n(y + i * lanes, lanes, bias[i]);
+        kernels<T>().fill_rows(bias + first, last - first, lanes, y + first * lanes);
         for (Index in_tile = 0; in_tile < grid.tiles_in(); ++in_tile) {
             const Index t = out_tile * grid.tiles_in() + in_tile;
             const bool far = is_far<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);

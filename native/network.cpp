@@ -169,33 +169,34 @@ double Network<T>::output_error(const Targets<T>& targets, const Index* order, I
 template <typename T>
 void Network<T>::update_bias(std::size_t l, Index first, Index last, Rule rule,
                              const Step<T>& step) {
-    constexpr Index kRows = 256;
-    T sums[kRows];
+    T sums[kRowsAtOnce];
     Step<T> bias_step = step;
     bias_step.l2 = bias_step.shrink = 0;  // decay is for connections
-    for (Index i = first; i < last; i += kRows) {
-        const Index n = std::min(kRows, last - i);
+    for (Index i = first; i < last; i += kRowsAtOnce) {
+        const Index n = std::min(kRowsAtOnce, last - i);
         kernels<T>().row_sums(delta(l) + i * lanes_, n, lanes_, sums);
         kernels<T>().update(rule, layers_[l].bias.at(i), sums, n, bias_step);
     }
 }
 
-// The error that arrived at the outputs of layer l becomes that before its activation.
+// The error that arrived at the outputs of layer l becomes that before its activation; and its sums
+// over the minibatch, while it is in the cache, go to the biases.
 template <typename T>
 void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
                               const Step<T>& step) {
     const Layer<T>& layer = layers_[l];
-    T* d = delta(l) + first * lanes_;
-    const Index n = (last - first) * lanes_;
-    T unscale = 1;
-    if (layer.dropout > 0) {
-        kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
-                          std::uint64_t(first * lanes_), d, n);
-        unscale = 1 - layer.dropout;
-    }
     const T* y = before_[l].size() > 0 ? before_[l].data() : rows(l + 1);
-    kernels<T>().derive(layer.activation, layer.slope, y + first * lanes_, unscale, d, n);
-    update_bias(l, first, last, rule, step);
+    const T unscale = layer.dropout > 0 ? 1 - layer.dropout : T(1);
+    for (Index i = first; i < last; i += kRowsAtOnce) {
+        const Index end = std::min(i + kRowsAtOnce, last), n = (end - i) * lanes_;
+        T* d = delta(l) + i * lanes_;
+        if (layer.dropout > 0) {
+            kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
+                              std::uint64_t(i * lanes_), d, n);
+        }
+        kernels<T>().derive(layer.activation, layer.slope, y + i * lanes_, unscale, d, n);
+        update_bias(l, i, end, rule, step);
+    }
 }
 
 template <typename T>

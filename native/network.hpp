@@ -106,6 +106,8 @@ class Network {
     // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
     // the cache, and working memory does not grow with the minibatch.
     static constexpr Index kBlock = 32;
+    // Rows that are finished together, few enough to stay in the first-level cache.
+    static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);

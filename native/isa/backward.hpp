@@ -8,6 +8,13 @@
 // over lanes cost little more than two.
 #pragma once
 
+template <typename T>
+RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, Index k) {
+    fetch_stream(packed, k);
+    fetch_stream(values.weights, k);
+    fetch_stream(values.first, k);
+}
+
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
 template <typename T, int V, bool with_dx, bool far>
 RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const T* dy, T* dx,
@@ -41,6 +48,7 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     Index k = 0;
     const Index reach = far ? kAhead : 0;
     for (; k + 8 + reach <= n; k += 8) {
+        fetch_streams(packed, values, k);
         Vec<T> products[8];
 #pragma GCC unroll 8
         for (int q = 0; q < 8; ++q) {

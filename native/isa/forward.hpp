@@ -6,6 +6,18 @@
 
 constexpr Index kAhead = 32;  // connections between a prefetch and its use
 
+// Indices, weights and state come in streams.  The processor fetches these ahead by itself, but no
+// further than to the end of a page, so they are asked for.  The address may lie behind the array's
+// end, or be that of no array at all, which is why it is a number here: a prefetch never faults.
+constexpr Index kStreamAhead = 256;
+
+template <typename T>
+RATOON_INLINE void fetch_stream(const T* stream, Index k) {
+    const auto at =
+        reinterpret_cast<std::uintptr_t>(stream) + std::uintptr_t(k + kStreamAhead) * sizeof(T);
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+}
+
 // V vectors of 8 lanes of every row; `whole` says that they are all of the row, so that the
 // compiler knows how far apart rows are.
 template <typename T, int V, bool whole, bool far>
@@ -19,12 +31,24 @@ RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, In
 }
 
 // Four at a time: eight is slower, the processor then mispredicts which loads depend on which
-// stores.
+// stores.  Sixteen to a line of the streams.
 template <typename T, int V, bool whole, bool far>
 void forward_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                      Index lanes) {
     Index k = 0;
     const Index reach = far ? kAhead : 0;
+    for (; k + 16 + reach <= n; k += 16) {
+        fetch_stream(packed, k);
+        fetch_stream(weights, k);
+#pragma GCC unroll 1
+        for (Index j = k; j < k + 16; j += 4) {
+#pragma GCC unroll 4
+            for (int q = 0; q < 4; ++q) {
+                forward_one<T, V, whole, far>(packed[j + q], packed[j + q + reach], weights[j + q],
+                                              x, y, lanes);
+            }
+        }
+    }
     for (; k + 4 + reach <= n; k += 4) {
         for (int q = 0; q < 4; ++q) {
             forward_one<T, V, whole, far>(packed[k + q], packed[k + q + reach], weights[k + q], x,
@@ -77,33 +101,43 @@ void forward(const Packed* packed, const T* weights, Index n, const T* x, T* y, 
     }
 }
 
-template <typename T, int V>
-RATOON_INLINE void narrow_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
-                                  Index n_out, Index lanes) {
-    for (Index k = 0; k < n; ++k) {
-        const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
-        const T* from = x + input * lanes;
-        T* to = y + ((input & (kNarrowCopies - 1)) * n_out + output) * lanes;
+// Which row of the copies a connection adds to: neighbours in slot order differ in their inputs and
+// most often have the same output, so inputs take turns.
+RATOON_INLINE Index narrow_row(Packed p) {
+    return Index(p & 0xffffu) * kNarrowCopies + Index(p >> 16 & Packed(kNarrowCopies - 1));
+}
+
+// V vectors of 8 lanes of every row; `whole` says that they are all of it.
+template <typename T, int V, bool whole>
+void narrow_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
+                    Index given_lanes) {
+    const Index lanes = whole ? 8 * V : given_lanes;
+    const auto one = [&](Index k) {
+        const T* from = x + Index(packed[k] >> 16) * lanes;
+        T* to = y + narrow_row(packed[k]) * lanes;
         const Vec<T> weight = broadcast(weights[k]);
         for (int v = 0; v < V; ++v) {
             store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
         }
+    };
+    Index k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (int q = 0; q < 4; ++q) one(k + q);
     }
+    for (; k < n; ++k) one(k);
 }
 
 template <typename T>
-void forward_narrow(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index n_out,
+void forward_narrow(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                     Index lanes) {
     if (lanes == 1) {
-        for (Index k = 0; k < n; ++k) {
-            const Index input = Index(packed[k] >> 16), output = Index(packed[k] & 0xffffu);
-            y[(input & (kNarrowCopies - 1)) * n_out + output] += weights[k] * x[input];
-        }
+        for (Index k = 0; k < n; ++k) y[narrow_row(packed[k])] += weights[k] * x[packed[k] >> 16];
         return;
     }
-    if (lanes == 8) return narrow_columns<T, 1>(packed, weights, n, x, y, n_out, 8);
-    if (lanes == 16) return narrow_columns<T, 2>(packed, weights, n, x, y, n_out, 16);
+    if (lanes == 8) return narrow_columns<T, 1, true>(packed, weights, n, x, y, 8);
+    if (lanes == 16) return narrow_columns<T, 2, true>(packed, weights, n, x, y, 16);
+    if (lanes == 32) return narrow_columns<T, 4, true>(packed, weights, n, x, y, 32);
     for (Index column = 0; column < lanes; column += 8) {
-        narrow_columns<T, 1>(packed, weights, n, x + column, y + column, n_out, lanes);
+        narrow_columns<T, 1, false>(packed, weights, n, x + column, y + column, lanes);
     }
 }

@@ -28,6 +28,7 @@ Kernels<T> table() {
             forward_narrow<T>,
             backward<T>,
             update<T>,
+            fill_rows<T>,
             row_sums<T>,
             activate<T>,
             derive<T>,

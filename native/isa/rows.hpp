@@ -2,16 +2,40 @@
 #pragma once
 
 template <typename T>
+void fill_rows(const T* values, Index n_rows, Index lanes, T* rows) {
+    if (lanes == 1) {
+        std::copy_n(values, n_rows, rows);
+    } else if (lanes == 8) {
+        for (Index i = 0; i < n_rows; ++i) store(rows + 8 * i, broadcast(values[i]));
+    } else {
+        for (Index i = 0; i < n_rows; ++i) {
+            const Vec<T> value = broadcast(values[i]);
+            for (Index v = 0; v < lanes; v += 8) store(rows + i * lanes + v, value);
+        }
+    }
+}
+
+// The eight sums over lane 0, 8, 16 ... to over lane 7, 15, 23 ... of one row.
+template <typename T>
+RATOON_INLINE Vec<T> folded(const T* row, Index lanes) {
+    Vec<T> sum = load(row);
+    for (Index v = 8; v < lanes; v += 8) sum += load(row + v);
+    return sum;
+}
+
+template <typename T>
 void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
     if (lanes == 1) {
-        for (Index i = 0; i < n_rows; ++i) sums[i] = rows[i];
+        std::copy_n(rows, n_rows, sums);
         return;
     }
-    for (Index i = 0; i < n_rows; ++i) {
-        Vec<T> sum = load(rows + i * lanes);
-        for (Index v = 8; v < lanes; v += 8) sum += load(rows + i * lanes + v);
-        sums[i] = sum_of(sum);
+    Index i = 0;
+    for (; i + 8 <= n_rows; i += 8) {
+        Vec<T> eight[8];
+        for (int q = 0; q < 8; ++q) eight[q] = folded(rows + (i + q) * lanes, lanes);
+        store(sums + i, sums_of_eight(eight));
     }
+    for (; i < n_rows; ++i) sums[i] = sum_of(folded(rows + i * lanes, lanes));
 }
 
 template <typename T>
