@@ -17,7 +17,7 @@
 namespace ratoon {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t(2) << 20;
+constexpr std::size_t kLine = 64, kHugePage = std::size_t(2) << 20;
 constexpr std::size_t kKeptBytes = std::size_t(128) << 20;
 constexpr int kKeptBlocks = 8;
 
@@ -35,7 +35,7 @@ std::size_t kept_bytes = 0;
 bool is_large(std::size_t bytes) { return bytes >= 2 * kHugePage; }
 
 std::size_t rounded(std::size_t bytes) {
-    const std::size_t unit = is_large(bytes) ? kHugePage : 64;
+    const std::size_t unit = is_large(bytes) ? kHugePage : kLine;
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -70,25 +70,43 @@ bool keep(void* data, std::size_t bytes) {
     return false;
 }
 
+// Small blocks are cut from plain ones with a line to spare, whose address stands before them.  An
+// aligned block of the system's leaves a splinter on either side when it is given back, and the
+// next one of the same size is then laid elsewhere: what a process holds would depend on luck.
+void* allocate_small(std::size_t bytes) {
+    void* whole = std::malloc(bytes + kLine);
+    if (whole == nullptr) throw std::bad_alloc();
+    const auto address = (reinterpret_cast<std::uintptr_t>(whole) + kLine) / kLine * kLine;
+    void** block = reinterpret_cast<void**>(address);
+    block[-1] = whole;
+    return block;
+}
+
+void* allocate_large(std::size_t bytes) {
+    if (void* block = take_kept(bytes)) return block;
+    void* block = std::aligned_alloc(kHugePage, bytes);
+    if (block == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
 }  // namespace
 
 void* allocate_aligned(std::size_t bytes) {
     bytes = rounded(bytes);
-    if (is_large(bytes)) {
-        if (void* block = take_kept(bytes)) return block;
-    }
-    void* block = std::aligned_alloc(is_large(bytes) ? kHugePage : 64, bytes);
-    if (block == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-    if (is_large(bytes)) madvise(block, bytes, MADV_HUGEPAGE);
-#endif
-    return block;
+    return is_large(bytes) ? allocate_large(bytes) : allocate_small(bytes);
 }
 
 void release_aligned(void* block, std::size_t bytes) noexcept {
     if (block == nullptr) return;
     bytes = rounded(bytes);
-    if (!is_large(bytes) || !keep(block, bytes)) std::free(block);
+    if (!is_large(bytes)) {
+        std::free(static_cast<void**>(block)[-1]);
+    } else if (!keep(block, bytes)) {
+        std::free(block);
+    }
 }
 
 }  // namespace ratoon

@@ -196,14 +196,15 @@ template <typename W, typename T, int n_carried>
 Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& values, double zeta,
                      GrownWeights first_weights, std::uint64_t seed, int n_threads) {
     const Grid& grid = topology.grid();
+    // First of all, since it stays: what is given back at the end then lies behind it.
+    Buffer<Packed> indices(topology.n_connections());
+    Packed* packed = indices.data();
     const Weakest<W> weakest(values.weights, topology.n_connections(), zeta, n_threads);
     const std::vector<Index> survivors = survivor_starts(topology, values.weights, weakest);
     const Index n_grown = weakest.n_pruned();
     const DrawnRanks drawn = draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads);
     const Buffer<W> fresh = drawn_weights<W>(first_weights, n_grown, n_threads);
     std::vector<Index> starts = summed(survivors, drawn.starts);
-    Buffer<Packed> indices(topology.n_connections());
-    Packed* packed = indices.data();
     Index most = 0;  // survivors of a tile
     for (Index t = 0; t < grid.n_tiles(); ++t) {
         most = std::max(most, survivors[t + 1] - survivors[t]);

@@ -19,7 +19,9 @@ BLOCK = 32
 
 _INDEX_BYTES = 4
 _DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
-_SCALING_BYTES = 44  # per feature: sums, ends, means, factors, mostly in double precision
+_SCALING_BYTES = 16  # per feature: means and factors in double precision
+_REGROWN = 0.3  # of a layer's connections, at the usual zeta
+_LARGE_BYTES = 4 * 2**20  # from here on native code keeps an array it is done with for the next use
 _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
 
@@ -57,10 +59,12 @@ class FitPlan:
     @property
     def peak_bytes(self) -> int:
         """The most that is held at any moment."""
-        # What a rewiring gives back stays with the process, in pieces that the working space
-        # cannot use.
-        passing = self.workspace_bytes + self.rewiring_bytes + self.scaling_bytes
-        return max(self.parameter_bytes + self.best_copy_bytes + passing, _STATISTICS_BYTES)
+        # A rewiring and the working space take turns in the same memory, unless the arrays of the
+        # rewiring are so large that they are kept.
+        passing = (self.workspace_bytes, self.rewiring_bytes)
+        kept = _INDEX_BYTES * max(self.connections) >= _LARGE_BYTES
+        staying = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
+        return max(staying + (sum(passing) if kept else max(passing)), _STATISTICS_BYTES)
 
     @property
     def seconds(self) -> float:
@@ -130,13 +134,23 @@ def make_plan(
         workspace_bytes=workspace_bytes(widths, settings.batch_size, size)
         # Wide minibatches go through in blocks, and add their gradients up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
-        # The next indices beside the present ones, one array of values at a time, and what grows.
-        rewiring_bytes=max(connections) * (_INDEX_BYTES + size + 1) + within if rewires else 0,
+        rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if keeps_best else 0,
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
     )
+
+
+def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
+    """Return what rewiring the largest layer takes beside it.
+
+    The next indices, and of every new connection its place and its first weight.  Where the present
+    indices are kept as well, nine bytes per connection were measured.
+    """
+    if _INDEX_BYTES * n_connections >= _LARGE_BYTES:
+        return n_connections * 9
+    return round(n_connections * (_INDEX_BYTES + _REGROWN * (_INDEX_BYTES + weight_size)))
 
 
 def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int) -> int:
