@@ -21,8 +21,8 @@ connections at 35 % and ends with about as many as the others.  Neuron pruning l
 neurons go at 40 % of training and again after every further 8 %, the paper's 40 of 500 epochs: what
 is left is about a sixth of the neurons and a quarter of the connections.  "neurons" does nothing
 else, "neurons_set" is SET that settles at all other epochs, "neurons_published" SET as published.
-Beside them "small" is a static network that has a sixth of the neurons, eight inputs each, from the
-start.
+Beside them "half" is what NeST's seed would be if it were left static, and "small" a static network
+that has a sixth of the neurons, eight inputs each, from the start.
 
 SNFS comes last: it watches gradients between rewirings, which takes six times as long.
 """
@@ -80,6 +80,7 @@ STRATEGIES = (
     "neurons",
     "neurons_set",
     "neurons_published",
+    "half",
     "small",
     "snfs",
 )
@@ -183,13 +184,14 @@ def strategy(name: str, steps_per_epoch: int, n_epochs: int) -> Strategy:
         "neurons": NeuronPruning(prune_every=pace, base=Static()),
         "neurons_set": NeuronPruning(prune_every=pace, base=settles),
         "neurons_published": NeuronPruning(prune_every=pace),
+        "half": Static(),
         "small": Static(),
     }
     return made[name]
 
 
 def start(name: str, n_features: int, n_outputs: int, seed: int) -> list[Topology]:
-    """Return the connections to begin with, the same for all but two that begin with fewer.
+    """Return the connections to begin with, the same for all but three that begin with fewer.
 
     >>> start("set", 100, 2, 0)[0].n_connections, start("nest_seed", 100, 2, 0)[1].n_connections
     (1500, 300)
@@ -199,7 +201,7 @@ def start(name: str, n_features: int, n_outputs: int, seed: int) -> list[Topolog
         width, inputs = width // SMALL_SHARE, SMALL_INPUTS
     first = Topology.random((n_features, width), inputs * width, seed=seed)
     last = Topology.full((width, n_outputs))
-    if name != "nest_seed":
+    if name not in ("nest_seed", "half"):
         return [first, last]
     features, neurons = first.pairs()
     in_use = neurons < width // 2

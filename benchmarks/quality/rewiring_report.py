@@ -37,7 +37,7 @@ from quality.rewiring_scores import (
 WHY = (Task("linear", 50), Task("pairs", 5000))
 """Tasks on which to look where connections end up."""
 
-PRUNED = {name: label for name, label in SMALLER.items() if name != "small"}
+PRUNED = {name: label for name, label in SMALLER.items() if name.startswith("neurons")}
 
 SIZES = (*WHY, Task("digits", 500))
 """Tasks on which to count how many are left."""
@@ -68,8 +68,9 @@ SMALLER_NETWORKS = """\
 
 Neuron pruning takes a fifth of the neurons out at 40 % of training and again after every further
 8 %.  *Neurons pruned* does nothing besides, the others are SET at all other epochs, in the form
-that settles or as published.  *Small* is a static network of a sixth of the neurons with eight
-inputs each from the start.  Connections in the end, in % of those of the other strategies:
+that settles or as published.  *Half* is the seed that NeST grows from, left static; *small* a
+static network of a sixth of the neurons with eight inputs each.  Connections in the end, in % of
+those of the other strategies:
 """
 
 
@@ -168,6 +169,8 @@ def write_map(path: Path, out: Path) -> str:
         markdown(summary(scores, SMALLER)) + "\n",
         "What pruning gains on the network that is small from the start:\n",
         markdown(summary(scores, PRUNED, base="small")) + "\n",
+        "What NeST gains on the seed that it grows from:\n",
+        markdown(summary(scores, {"nest_seed": SHOWN["nest_seed"]}, base="half")) + "\n",
         "## Why\n\nWhat the first layer sees in the end.  For the sum: how many percent of its"
         " connections are on the\nfour features of 100 that tell the classes.  For pairs: how many"
         " of 300 neurons see both factors\nof a product.\n",

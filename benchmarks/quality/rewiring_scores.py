@@ -28,6 +28,7 @@ SHOWN = {
 """Strategies in the order of tables and pictures, and what they are called there."""
 
 SMALLER = {
+    "half": "half from the start",
     "small": "small from the start",
     "neurons": "neurons pruned",
     "neurons_set": "pruned, SET",

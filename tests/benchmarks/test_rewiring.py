@@ -73,12 +73,15 @@ def test_neurons_are_pruned_seven_or_eight_times(steps_per_epoch, n_epochs):
         assert sum(pruning.prunes_at(clock) for clock in clocks) in (7, 8)
 
 
-def test_all_start_the_same_but_for_a_seed_and_a_small_network():
+def test_all_start_the_same_but_for_a_seed_and_small_networks():
     usual, seed, small = (start(name, 100, 3, 0) for name in ("set", "nest_seed", "small"))
     assert [topology.n_connections for topology in usual] == [1500, 900]
     assert set(seed[0].positions) < set(usual[0].positions)
     assert (seed[0].degrees()[1] > 0).sum() <= 150
     assert seed[1].n_connections == 450
+    assert [len(topology.positions) for topology in start("half", 100, 3, 0)] == [
+        topology.n_connections for topology in seed
+    ]
     assert [topology.n_connections for topology in small] == [400, 150]
 
 
