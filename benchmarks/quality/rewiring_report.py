@@ -32,11 +32,13 @@ from quality.rewiring_scores import (
     groups,
     mean_and_error,
     to_show,
+    with_all,
 )
 
 WHY = (Task("linear", 50), Task("pairs", 5000))
 """Tasks on which to look where connections end up."""
 
+NEST = ("nest", "nest_seed")
 PRUNED = {name: label for name, label in SMALLER.items() if name.startswith("neurons")}
 
 SIZES = (*WHY, Task("digits", 500))
@@ -63,9 +65,13 @@ many as the others from 70 % on; *seed* starts with half of the neurons and has 
 half times the connections.
 """
 
-SMALLER_NETWORKS = """\
-## Networks that end smaller
+CHANGE_IN_SIZE = """\
+## Networks that change in size
 
+Gains on static over the tasks that all of these were tried on, RigL for comparison:
+"""
+
+SMALLER_NETWORKS = """\
 Neuron pruning takes a fifth of the neurons out at 40 % of training and again after every further
 8 %.  *Neurons pruned* does nothing besides, the others are SET at all other epochs, in the form
 that settles or as published.  *Half* is the seed that NeST grows from, left static; *small* a
@@ -103,8 +109,7 @@ def run_missing_found(path: Path, seeds: list[int], minutes: float) -> bool:
 
 def run_missing_sizes(path: Path, seeds: list[int], minutes: float) -> bool:
     """Count connections of networks that change in size, as `run_missing` measures accuracies."""
-    names = ("nest", "nest_seed", *SMALLER)
-    return _measure(path, product(names, seeds, SIZES), minutes, size_left)
+    return _measure(path, product((*NEST, *SMALLER), seeds, SIZES), minutes, size_left)
 
 
 def _measure(
@@ -152,6 +157,7 @@ def found_lines(scores: Scores) -> list[dict[str, str]]:
 def write_map(path: Path, out: Path) -> str:
     """Write tables and pictures of the rows there are."""
     scores = {task: cell for task, cell in read_scores(path).items() if "static" in cell}
+    resized = with_all(scores, (*NEST, *SMALLER))
     pictures = [out.with_suffix(".png")]
     draw_generated(scores, pictures[0])
     if to_show(scores):
@@ -163,14 +169,16 @@ def write_map(path: Path, out: Path) -> str:
         " tried.  The last lines count\ntasks more than two standard errors above and below"
         " static.\n",
         markdown(summary(scores, SHOWN)) + "\n",
+        CHANGE_IN_SIZE,
+        markdown(summary(resized, {name: SHOWN[name] for name in ("rigl", *NEST)})) + "\n",
+        "What NeST gains on the seed that it grows from:\n",
+        markdown(summary(resized, {"nest_seed": SHOWN["nest_seed"]}, base="half")) + "\n",
         SMALLER_NETWORKS,
         markdown(found_lines(read_scores(found_beside(path, "size")))) + "\n",
         "What they gain on the static network of full size:\n",
-        markdown(summary(scores, SMALLER)) + "\n",
+        markdown(summary(resized, SMALLER)) + "\n",
         "What pruning gains on the network that is small from the start:\n",
-        markdown(summary(scores, PRUNED, base="small")) + "\n",
-        "What NeST gains on the seed that it grows from:\n",
-        markdown(summary(scores, {"nest_seed": SHOWN["nest_seed"]}, base="half")) + "\n",
+        markdown(summary(resized, PRUNED, base="small")) + "\n",
         "## Why\n\nWhat the first layer sees in the end.  For the sum: how many percent of its"
         " connections are on the\nfour features of 100 that tell the classes.  For pairs: how many"
         " of 300 neurons see both factors\nof a product.\n",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +51,16 @@ def gains(cell: Cell, name: str, base: str = "static") -> NDArray[np.float64]:
     """
     mine, other = cell.get(name, {}), cell.get(base, {})
     return np.array([mine[seed] - other[seed] for seed in sorted(mine.keys() & other.keys())])
+
+
+def with_all(scores: Scores, names: Iterable[str]) -> Scores:
+    """Return the tasks that a static network and all these strategies were tried on.
+
+    >>> with_all({("pairs", 50): {"static": {0: 50.0}}}, ["set"])
+    {}
+    """
+    wanted = {"static", *names}
+    return {task: cell for task, cell in scores.items() if wanted <= cell.keys()}
 
 
 def mean_and_error(gain: NDArray[np.float64]) -> tuple[float, float]:
