@@ -18,7 +18,13 @@ from quality import ablation
 from quality.ablation_report import write_ablation
 from quality.regression import study
 from quality.report import write_report
-from quality.rewiring_report import found_beside, run_missing, run_missing_found, write_map
+from quality.rewiring_report import (
+    found_beside,
+    run_missing,
+    run_missing_found,
+    run_missing_sizes,
+    write_map,
+)
 from quality.rows import METHODS, read_rows, run_all
 from quality.sets import MANY, WIDE, default_folder, names_in, remarks
 
@@ -96,6 +102,7 @@ def main() -> None:
             folder = given.data if given.data.is_dir() else None
             if run_missing(rows, folder, seeds, given.minutes):
                 run_missing_found(found_beside(rows), seeds[:5], given.minutes)
+                run_missing_sizes(found_beside(rows, "size"), seeds[:5], given.minutes)
         print(write_map(rows, given.out.with_name("rewiring.md")))
         return
     if given.ablation:

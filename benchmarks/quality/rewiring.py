@@ -13,8 +13,18 @@ published after every epoch to the end, a constant share, and weights drawn for 
 "set_drawn" is SET that settles but for such weights, and "set_early" is GuidedSET without knowing
 anything: early growth from any input.
 
-Not all strategies are tried on all tasks, see `is_tried`: a run on text takes 4 s, and SNFS watches
-gradients between rewirings, which makes a run six times as long.
+NeST and neuron pruning change the size of a network.  "nest" has the start and the 30 moments of
+the others, grows to three times the connections at 35 % of training and is back at their number at
+70 %.  "nest_seed" begins with the first half of the neurons and the connections they have in that
+start, so that there is a reserve to grow neurons from, has one and a half times the number of
+connections at 35 % and ends with about as many as the others.  Neuron pruning lets a fifth of the
+neurons go at 40 % of training and again after every further 8 %, the paper's 40 of 500 epochs: what
+is left is about a sixth of the neurons and a quarter of the connections.  "neurons" does nothing
+else, "neurons_set" is SET that settles at all other epochs, "neurons_published" SET as published.
+Beside them "half" is what NeST's seed would be if it were left static, and "small" a static network
+that has a sixth of the neurons, eight inputs each, from the start.
+
+SNFS comes last: it watches gradients between rewirings, which takes six times as long.
 """
 
 from __future__ import annotations
@@ -32,7 +42,19 @@ from sklearn.model_selection import train_test_split
 
 from quality.sets import MANY, WIDE, load, split
 from ratoon import SparseMLPClassifier
-from ratoon.evolution import DSR, GSE, SET, SNFS, DeepR, GuidedSET, RigL, Static, Strategy
+from ratoon.evolution import (
+    DSR,
+    GSE,
+    SET,
+    SNFS,
+    DeepR,
+    GuidedSET,
+    NeST,
+    NeuronPruning,
+    RigL,
+    Static,
+    Strategy,
+)
 from ratoon.topology import Topology
 
 Array = NDArray[Any]
@@ -51,11 +73,18 @@ STRATEGIES = (
     "gse",
     "dsr",
     "deep_r",
-    "snfs",
     "set_drawn",
     "set_early",
+    "nest",
+    "nest_seed",
+    "neurons",
+    "neurons_set",
+    "neurons_published",
+    "half",
+    "small",
+    "snfs",
 )
-ON_ALL, ON_FEW = STRATEGIES[:4], ("snfs",)
+SMALL_SHARE, SMALL_INPUTS = 6, 8
 ROWS_OF_WIDE = dict(zip(WIDE, (114, 52, 133, 64, 41, 48, 33), strict=True))
 """Training rows of the wide sets, two thirds of what they have."""
 
@@ -90,24 +119,6 @@ def tasks(folder: Path | None) -> Iterator[Task]:
             for n_samples in (150, 500, 1200):
                 yield Task(name, n_samples)
         yield from (Task(name, ROWS_OF_WIDE[name]) for name in WIDE if name in found)
-
-
-def is_tried(name: str, task: Task) -> bool:
-    """Whether a strategy is tried on a task.
-
-    >>> is_tried("snfs", Task("1/2 pairs", 50)), is_tried("gse", Task("1/2 pairs", 50))
-    (False, True)
-    """
-    if name in ON_ALL:
-        return True
-    if task.kind in WIDE:
-        return True
-    if name in ON_FEW:
-        tried = {"linear": (50, 500), "pairs": (500, 5000), "digits": (50,)}
-    else:
-        whole = dict.fromkeys(("linear", "1/2 pairs", "pairs"), SAMPLES)
-        tried = {**whole, "digits": (50, 500), "madelon": (1200,), "PCMAC": (150,)}
-    return task.n_samples in tried.get(task.kind, ())
 
 
 def generate(kind: str, n_samples: int, seed: int) -> Parts:
@@ -153,6 +164,9 @@ def strategy(name: str, steps_per_epoch: int, n_epochs: int) -> Strategy:
     """Return a strategy; see above for whose moments are the same."""
     every = max(1, round(0.7 * n_epochs / N_REWIRINGS))
     steps = every * steps_per_epoch
+    nest = {"grow_until": 0.35, "prune_until": 0.7, "every": every}
+    pace = max(1, round(0.08 * n_epochs))
+    settles = SET(0.3, grown="zero", until=0.7, anneal="cosine")
     made: dict[str, Strategy] = {
         "static": Static(),
         "set": SET(0.3, grown="zero", every=every, until=0.7, anneal="cosine"),
@@ -165,8 +179,36 @@ def strategy(name: str, steps_per_epoch: int, n_epochs: int) -> Strategy:
         "guided": GuidedSET(),
         "set_early": GuidedSET(power=0.0),
         "published": SET(0.3),
+        "nest": NeST(peak=3.0, final=1.0, **nest),
+        "nest_seed": NeST(peak=3.0, final=2.0, **nest),
+        "neurons": NeuronPruning(prune_every=pace, base=Static()),
+        "neurons_set": NeuronPruning(prune_every=pace, base=settles),
+        "neurons_published": NeuronPruning(prune_every=pace),
+        "half": Static(),
+        "small": Static(),
     }
     return made[name]
+
+
+def start(name: str, n_features: int, n_outputs: int, seed: int) -> list[Topology]:
+    """Return the connections to begin with, the same for all but three that begin with fewer.
+
+    >>> start("set", 100, 2, 0)[0].n_connections, start("nest_seed", 100, 2, 0)[1].n_connections
+    (1500, 300)
+    """
+    width, inputs = 300 if n_features <= 1000 else 1000, INPUTS
+    if name == "small":
+        width, inputs = width // SMALL_SHARE, SMALL_INPUTS
+    first = Topology.random((n_features, width), inputs * width, seed=seed)
+    last = Topology.full((width, n_outputs))
+    if name not in ("nest_seed", "half"):
+        return [first, last]
+    features, neurons = first.pairs()
+    in_use = neurons < width // 2
+    return [
+        Topology.from_pairs(first.shape, features[in_use], neurons[in_use]),
+        Topology.from_positions(last.shape, np.arange(width // 2 * n_outputs)),
+    ]
 
 
 def fitted(
@@ -177,14 +219,10 @@ def fitted(
     steps_per_epoch = math.ceil(len(parts.y) / BATCH)
     most = MOST_ON_WIDE if task.kind in WIDE else MOST_EPOCHS
     n_epochs = min(max(10, round(N_STEPS / steps_per_epoch)), most)
-    shape = (parts.x.shape[1], 300 if parts.x.shape[1] <= 1000 else 1000)
-    n_outputs = int(parts.y.max()) + 1
+    topology = start(name, parts.x.shape[1], int(parts.y.max()) + 1, seed)
     model = SparseMLPClassifier(
-        (shape[1],),
-        topology=[
-            Topology.random(shape, INPUTS * shape[1], seed=seed),
-            Topology.full((shape[1], n_outputs)),
-        ],
+        (topology[0].shape[1],),
+        topology=topology,
         evolution=strategy(name, steps_per_epoch, n_epochs),
         solver="adam",
         learning_rate_init=3e-3,
@@ -216,3 +254,14 @@ def signal_found(task: Task, name: str, seed: int) -> float:
         return 100.0 * float(np.mean(inputs < 4))
     sees = [set(neurons[inputs == feature].tolist()) for feature in range(4, 8)]
     return float(len((sees[0] & sees[1]) | (sees[2] & sees[3])))
+
+
+def size_left(task: Task, name: str, seed: int) -> float:
+    """Return how many connections a trained network has, in percent of those others start with."""
+    layers = fitted(task, name, seed, None)[0].network_.layers
+    usual = start("static", layers[0].topology.shape[0], layers[-1].topology.shape[1], seed)
+    counts = [
+        sum(topology.n_connections for topology in topologies)
+        for topologies in ([layer.topology for layer in layers], usual)
+    ]
+    return 100.0 * counts[0] / counts[1]

@@ -40,7 +40,7 @@ def draw_generated(scores: Scores, path: Path) -> None:
 def draw_all(scores: Scores, path: Path) -> None:
     """Draw gains of all strategies: a line for each real task, and some generated ones above."""
     tasks = to_show(scores)
-    figure, panel = plt.subplots(figsize=(11, 1.6 + 0.32 * len(tasks)), layout="constrained")
+    figure, panel = plt.subplots(figsize=(13, 1.6 + 0.32 * len(tasks)), layout="constrained")
     values = np.array([[_mean(cell, name) for name in SHOWN] for cell in tasks.values()])
     image = _heat(panel, values)
     panel.set_xticks(range(len(SHOWN)), [label.replace(", ", ",\n") for label in SHOWN.values()])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from quality.rewiring import ON_FEW, SIGNALS
+from quality.rewiring import SIGNALS
 from quality.sets import WIDE
 
 Cell = dict[str, dict[int, float]]
@@ -23,21 +23,34 @@ SHOWN = {
     "set_early": "SET, early",
     "set_drawn": "SET, drawn",
     "deep_r": "DEEP R",
+    "nest": "NeST",
+    "nest_seed": "NeST, seed",
     "published": "SET, published",
 }
 """Strategies in the order of tables and pictures, and what they are called there."""
 
+SMALLER = {
+    "half": "half from the start",
+    "small": "small from the start",
+    "neurons": "neurons pruned",
+    "neurons_set": "pruned, SET",
+    "neurons_published": "pruned, SET published",
+}
+"""Those that end with fewer connections, in tables of their own."""
+
+SOME_GENERATED = [(kind, n) for n in (50, 500, 5000) for kind in ("linear", "1/2 pairs", "pairs")]
+
 MANY_SAMPLES = 1500
 
 
-def gains(cell: Cell, name: str) -> NDArray[np.float64]:
-    """Return what a strategy gains on static, seed by seed.
+def gains(cell: Cell, name: str, base: str = "static") -> NDArray[np.float64]:
+    """Return what a strategy gains on static or on another one, seed by seed.
 
     >>> gains({"static": {0: 50.0, 1: 60.0}, "set": {0: 55.0, 2: 1.0}}, "set").tolist()
     [5.0]
     """
-    mine, static = cell.get(name, {}), cell.get("static", {})
-    return np.array([mine[seed] - static[seed] for seed in sorted(mine.keys() & static.keys())])
+    mine, other = cell.get(name, {}), cell.get(base, {})
+    return np.array([mine[seed] - other[seed] for seed in sorted(mine.keys() & other.keys())])
 
 
 def with_all(scores: Scores, names: Iterable[str]) -> Scores:
@@ -89,6 +102,8 @@ def _group(kind: str, n_samples: int) -> str:
 
 def to_show(scores: Scores) -> Scores:
     """Return the tasks to show all strategies on: some generated ones, then all others."""
-    generated = {task: cell for task, cell in scores.items() if task[0] in SIGNALS}
-    others = {task: cell for task, cell in scores.items() if task[0] not in SIGNALS}
-    return with_all(generated, ON_FEW) | others
+    return {
+        task: cell
+        for task, cell in scores.items()
+        if task[0] not in SIGNALS or task in SOME_GENERATED
+    }

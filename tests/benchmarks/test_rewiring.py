@@ -14,10 +14,12 @@ from quality.rewiring import (
     prepare,
     run_one,
     signal_found,
+    size_left,
+    start,
     strategy,
     tasks,
 )
-from quality.rewiring_scores import SHOWN, groups
+from quality.rewiring_scores import SHOWN, SMALLER, groups
 from quality.sets import default_folder, load, split
 from threadpoolctl import threadpool_limits
 
@@ -53,8 +55,46 @@ def test_others_keep_the_moments_that_are_part_of_them():
     assert found["static"] == []
 
 
+def test_nest_is_back_at_the_size_of_the_others_when_they_settle():
+    nest, seed = (strategy(name, 5, 200) for name in ("nest", "nest_seed"))
+    assert [nest.level(progress) for progress in (0.0, 0.35, 0.7, 1.0)] == [1.0, 3.0, 1.0, 1.0]
+    assert [seed.level(progress) for progress in (0.0, 0.35, 0.7, 1.0)] == [1.0, 3.0, 2.0, 2.0]
+    assert nest.schedule.every == strategy("set", 5, 200).schedule.every
+
+
+@pytest.mark.parametrize(("steps_per_epoch", "n_epochs"), [(2, 500), (157, 32), (4, 100)])
+def test_neurons_are_pruned_seven_or_eight_times(steps_per_epoch, n_epochs):
+    clocks = [
+        Clock(steps_per_epoch * epoch, steps_per_epoch, steps_per_epoch * n_epochs)
+        for epoch in range(1, n_epochs)
+    ]
+    for name in ("neurons", "neurons_set", "neurons_published"):
+        pruning = strategy(name, steps_per_epoch, n_epochs)
+        assert sum(pruning.prunes_at(clock) for clock in clocks) in (7, 8)
+
+
+def test_all_start_the_same_but_for_a_seed_and_small_networks():
+    usual, seed, small = (start(name, 100, 3, 0) for name in ("set", "nest_seed", "small"))
+    assert [topology.n_connections for topology in usual] == [1500, 900]
+    assert set(seed[0].positions) < set(usual[0].positions)
+    assert (seed[0].degrees()[1] > 0).sum() <= 150
+    assert seed[1].n_connections == 450
+    assert [len(topology.positions) for topology in start("half", 100, 3, 0)] == [
+        topology.n_connections for topology in seed
+    ]
+    assert [topology.n_connections for topology in small] == [400, 150]
+
+
+def test_sizes_are_in_percent_of_the_usual_start(monkeypatch):
+    monkeypatch.setattr(rewiring, "N_STEPS", 200)
+    task = Task("linear", 500)
+    assert size_left(task, "nest", 0) == 100
+    assert size_left(task, "nest_seed", 0) == pytest.approx(100, abs=10)
+    assert 10 < size_left(task, "neurons", 0) < 50
+
+
 def test_every_strategy_but_static_is_shown():
-    assert {"static", *SHOWN} == set(STRATEGIES)
+    assert {"static", *SHOWN, *SMALLER} == set(STRATEGIES)
 
 
 def test_wide_sets_come_as_in_the_study():
@@ -89,7 +129,7 @@ def test_without_data_there_are_generated_tasks_and_digits():
 def test_every_strategy_learns_a_sum(name, monkeypatch):
     monkeypatch.setattr(rewiring, "N_STEPS", 200)
     with threadpool_limits(limits=1):  # as in the study; SNFS asks for many small decompositions
-        assert run_one(Task("linear", 500), name, 0, None) > 65
+        assert run_one(Task("linear", 500), name, 0, None) > 60
 
 
 def test_rewiring_moves_connections_to_features_that_tell(monkeypatch):
@@ -119,14 +159,18 @@ def test_rows_are_kept_and_only_missing_ones_run(tmp_path, monkeypatch):
     monkeypatch.setattr(rewiring_report, "signal_found", lambda task, name, seed: 4.0 + seed)
     found = rewiring_report.found_beside(rows)
     assert rewiring_report.run_missing_found(found, [0, 2], minutes=1)
+    monkeypatch.setattr(rewiring_report, "size_left", lambda task, name, seed: 20.0)
+    sizes = rewiring_report.found_beside(rows, "size")
+    assert rewiring_report.run_missing_sizes(sizes, [0], minutes=1)
     text = rewiring_report.write_map(rows, tmp_path / "rewiring.md")
-    labels = [label for name, label in SHOWN.items() if name != "snfs"]
-    assert f"| tasks | {' | '.join(labels)} |" in text
+    assert f"| tasks | {' | '.join(SHOWN.values())} |" in text
     # Gains are differences in length of names: three letters against the six of "static".
     line = "| -3.0 ± 0.0 | -2.0 ± 0.0 | -3.0 ± 0.0 |"
-    assert f"| interactions, to 500 samples (1) {line} -3.0 ± 0.0 | +0.0 ± 0.0 |" in text
-    assert "| sure losses, of 2 | 2 | 2 | 2 | 2 | 0 | 0 | 0 | 0 | 0 |" in text
-    assert text.count(f"| pairs | 500 | 2 | 56.0 {line}") == 2
-    assert f"| linear | 50 | 2 | {' | '.join(['5.0'] * len(STRATEGIES))} |" in text
+    assert f"| interactions, to 500 samples (1) {line} -2.0 ± 0.0 | -3.0 ± 0.0 |" in text
+    assert "| sure losses | 2 | 2 | 2 | 2 | 2 | 0 | 0 | 0 | 0 | 2 | 0 | 0 |" in text
+    assert "| interactions, to 500 samples (1) | +2.0 ± 0.0 | +6.0 ± 0.0 | +12.0 ± 0.0 |" in text
+    assert text.count(f"| pairs | 500 | 2 | 56.0 {line}") == 1
+    assert f"| linear | 50 | 2 | {' | '.join(['5.0'] * (1 + len(SHOWN)))} |" in text
+    assert f"| digits | 500 | 1 | {' | '.join(['20.0'] * (2 + len(SMALLER)))} |" in text
     for name in ("rewiring.png", "rewiring-all.png"):
         assert (tmp_path / name).stat().st_size > 1000
