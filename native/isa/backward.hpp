@@ -8,11 +8,14 @@
 // over lanes cost little more than two.
 #pragma once
 
-template <typename T>
+// What the rule reads of the connections to come.
+template <Rule rule, bool with_dx, typename T>
 RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, Index k) {
     fetch_stream(packed, k);
-    fetch_stream(values.weights, k);
-    fetch_stream(values.first, k);
+    constexpr bool only_gradient = rule == Rule::store || rule == Rule::add;
+    if constexpr (with_dx || !only_gradient) fetch_stream(values.weights, k);
+    if constexpr (rule != Rule::sgd) fetch_stream(values.first, k);
+    if constexpr (rule == Rule::adam) fetch_stream(values.second, k);
 }
 
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
@@ -48,7 +51,7 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     Index k = 0;
     const Index reach = far ? kAhead : 0;
     for (; k + 8 + reach <= n; k += 8) {
-        fetch_streams(packed, values, k);
+        fetch_streams<rule, with_dx>(packed, values, k);
         Vec<T> products[8];
 #pragma GCC unroll 8
         for (int q = 0; q < 8; ++q) {

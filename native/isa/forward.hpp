@@ -8,7 +8,7 @@ constexpr Index kAhead = 32;  // connections between a prefetch and its use
 
 // Indices, weights and state come in streams.  The processor fetches these ahead by itself, but no
 // further than to the end of a page, so they are asked for.  The address may lie behind the array's
-// end, or be that of no array at all, which is why it is a number here: a prefetch never faults.
+// end, which is why it is a number here; a prefetch never faults.
 constexpr Index kStreamAhead = 256;
 
 template <typename T>
