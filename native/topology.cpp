@@ -9,6 +9,17 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
+// The side of about `wanted` that cuts n into one, two, four or a multiple of eight equal parts, so
+// that two, four and eight threads have equal shares: with 7.2 tiles one of two threads does four.
+Index even_side(Index n, double wanted) {
+    const double parts = double(n) / wanted;
+    if (parts <= 1.0) return n;
+    // Up to eight the nearest by ratio, beyond it the nearest multiple of eight.
+    Index count = parts < 2.83 ? 2 : parts < 5.66 ? 4 : Index(parts / 8 + 0.5) * 8;
+    while (divided_up(n, count) > kTileSide) count = divided_up(count + 1, Index(8)) * 8;
+    return divided_up(n, count);
+}
+
 }  // namespace
 
 Grid Grid::suited_to(Index n_in, Index n_out, Index n_connections) {
@@ -18,11 +29,9 @@ Grid Grid::suited_to(Index n_in, Index n_out, Index n_connections) {
     // row, once loaded, is used), and short enough to give eight threads something to do.
     const double wanted_out = std::max({2.5 / density, double(n_out) / 8, 64.0});
     const double wanted_in = std::max(double(n_in) / 8, 512.0);
-    const auto side = [](double wanted, Index n) {
-        return std::min({Index(std::min(wanted, double(kTileSide))) + 1, kTileSide, n});
-    };
-    const Index tile_out = side(wanted_out, n_out);
-    const Index tile_in = divided_up(side(wanted_in, n_in), kGroup) * kGroup;
+    const Index tile_out = even_side(n_out, std::min(wanted_out, double(kTileSide)));
+    const Index inputs = even_side(n_in, std::min(wanted_in, double(kTileSide)));
+    const Index tile_in = divided_up(inputs, kGroup) * kGroup;
     // Grouping pays while the outputs of a tile fit the second-level cache, and harms beyond.
     return {n_in, n_out, tile_in, tile_out, tile_out <= 16384};
 }

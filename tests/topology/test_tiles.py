@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ratoon.kernels import reference
-from ratoon.topology import Topology
+from ratoon.topology import Topology, suited_grid
 from tests.kernels.cases import cut
 
 
@@ -63,3 +63,17 @@ def test_tiles_cover_the_layer_once(shape):
     tiles = list(reference.tiles_of(shape, topology.tile, topology.grouped))
     assert sum(tile.area for tile in tiles) == shape[0] * shape[1]
     assert len(topology.starts) == len(tiles) + 1
+
+
+@pytest.mark.parametrize("n_connections", [1, 3_000, 300_000, 30_000_000])
+@pytest.mark.parametrize(
+    "shape",
+    [(19_993, 16_000), (11_340, 9_000), (600, 300), (3_072, 1_024), (9_000_000, 20_000_001)],
+)
+def test_two_four_and_eight_threads_have_equal_shares(shape, n_connections):
+    grid = suited_grid(shape, n_connections)
+    for n, side in zip(shape, (grid.tile_in, grid.tile_out), strict=True):
+        n_tiles = -(-n // side)
+        assert n_tiles in (1, 2, 4) or n_tiles % 8 == 0
+        # None is a splinter: a tile of inputs is rounded up to 16, which the last one pays for.
+        assert n - (n_tiles - 1) * side > side - 16 * n_tiles
