@@ -360,7 +360,8 @@ void bind_for(nb::module_& m, const char* name) {
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
              "order"_a.noconvert(), "dropout_seed"_a, "step"_a, "of_weights"_a.noconvert(),
              "of_biases"_a.noconvert())
-        .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a);
+        .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a,
+                    "n_threads"_a);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
-                     const Finish& finish) {
+                     const Finish& finish, const Beside& beside) {
     const Grid& grid = topology.grid();
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
@@ -117,8 +117,11 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
                   });
     };
     if (dx == nullptr) {
-        run_tasks(grid.n_tiles(), work, n_threads,
-                  [&](Index t) { one_tile(t % grid.tiles_in(), t / grid.tiles_in()); });
+        const Index n_tiles = grid.n_tiles();
+        run_tasks(n_tiles + beside.n, work, n_threads, [&](Index t) {
+            if (t < n_tiles) return one_tile(t % grid.tiles_in(), t / grid.tiles_in());
+            beside.task(t - n_tiles);
+        });
         return;
     }
     run_tasks(grid.tiles_in(), work, n_threads, [&](Index strip) {
@@ -136,7 +139,7 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     template void linear_forward(const Topology&, const Values<T>&, const T*, const T*, T*, Index, \
                                  Buffer<T>&, int, const Finish&);                                  \
     template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*,      \
-                                  const T*, T*, Index, int, const Finish&);
+                                  const T*, T*, Index, int, const Finish&, const Beside&);
 RATOON_INSTANTIATE(float)
 RATOON_INSTANTIATE(double)
 

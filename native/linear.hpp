@@ -11,6 +11,13 @@ namespace ratoon {
 // Called with the rows [first, last) that have just been finished, by the thread that did so.
 using Finish = std::function<void(Index first, Index last)>;
 
+// Other work that threads may do in the same pass, instead of waiting for each other: task(0) to
+// task(n - 1), in any order.
+struct Beside {
+    Index n = 0;
+    std::function<void(Index)> task;
+};
+
 // y = W x + b; x is (n_in, lanes), y is (n_out, lanes).  Of the values only the weights are used.
 // `scratch` is kept by the caller between calls; narrow layers need it.
 template <typename T>
@@ -18,10 +25,11 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
                     T* y, Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish);
 
 // The rule for every connection, and dx = W^T dy where dx is given (with the weights before).
+// `beside` is for layers without dx.
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
-                     const Finish& finish);
+                     const Finish& finish, const Beside& beside = {});
 
 // Tasks with denormals flushed; one thread when the work is too little to share.
 void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task);

@@ -27,6 +27,7 @@ void Network<T>::prepare(Index batch, bool training) {
     before_.clear();
     deltas_[0] = Buffer<T>();
     deltas_[1] = Buffer<T>();
+    ahead_ = Buffer<T>();
     activations_.emplace_back(0);  // of the samples: made when they are loaded densely
     Index widest = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -44,9 +45,10 @@ void Network<T>::prepare(Index batch, bool training) {
 }
 
 template <typename T>
-Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch) {
+Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch, int n_threads) {
     const Index lanes = batch == 1 ? 1 : padded_to_lanes(std::min(batch, kBlock));
-    Index rows = 0, widest = 0;
+    // Several threads load the next minibatch while this one is trained on.
+    Index rows = n_threads > 1 && batch <= kBlock ? widths[0] : 0, widest = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
         rows += widths[i];
         if (i > 0) widest = std::max(widest, widths[i]);
@@ -62,21 +64,26 @@ void Network<T>::load(const Samples& samples, const Standardize<T>& how, const I
     if (sparse_ != nullptr) return sparse_->load(samples, how, order, n, lanes_);
     if (activations_[0].size() == 0) activations_[0] = Buffer<T>(n_in() * capacity_);
     if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
-    const Index chunk = 4096, n_features = samples.n_features;
-    const auto gather = [&](const auto* data, auto function) {
+    const Beside tasks = loading(samples, how, order, n, rows(0));
+    run_tasks(tasks.n, samples.n_features * n / 8, n_threads_, tasks.task);
+}
+
+// What turns dense samples into rows of neurons, in tasks that threads can share.
+template <typename T>
+Beside Network<T>::loading(const Samples& samples, const Standardize<T>& how, const Index* order,
+                           Index n, T* out) const {
+    const Index chunk = 4096, n_features = samples.n_features, lanes = lanes_;
+    const auto tasks = [&](const auto* data, auto function) {
         std::vector<decltype(data)> pointers;
         pointers.reserve(std::size_t(n));
         for (Index b = 0; b < n; ++b) pointers.push_back(data + order[b] * samples.row_stride);
-        run_tasks(divided_up(n_features, chunk), n_features * n / 8, n_threads_, [&](Index c) {
-            function(pointers.data(), n, c * chunk, std::min(n_features, (c + 1) * chunk), how,
-                     rows(0), lanes_);
-        });
+        return Beside{divided_up(n_features, chunk), [=, pointers = std::move(pointers)](Index c) {
+                          function(pointers.data(), n, c * chunk,
+                                   std::min(n_features, (c + 1) * chunk), how, out, lanes);
+                      }};
     };
-    if (samples.dense_f32 != nullptr) {
-        gather(samples.dense_f32, kernels<T>().load_f32);
-    } else {
-        gather(samples.dense_f64, kernels<T>().load_f64);
-    }
+    return samples.dense_f32 != nullptr ? tasks(samples.dense_f32, kernels<T>().load_f32)
+                                        : tasks(samples.dense_f64, kernels<T>().load_f64);
 }
 
 template <typename T>
@@ -200,7 +207,8 @@ void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
 }
 
 template <typename T>
-void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step) {
+void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step,
+                                const Beside& beside) {
     const Layer<T>& layer = layers_[l];
     if (l == 0 && sparse_ != nullptr) {
         return sparse_->backward(rule, layer.values, step, delta(0), step_in_call_);
@@ -209,7 +217,8 @@ void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step) {
     T* dx = l == 0 ? nullptr : delta(l - 1);
     linear_backward<T>(
         *layer.topology, rule, layer.values, rounded(step, l), rows(l), delta(l), dx, lanes_,
-        n_threads_, [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); });
+        n_threads_, [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); },
+        beside);
 }
 
 // The step with chances of its own for rounding the weights of layer l.

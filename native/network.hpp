@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "linear.hpp"
 #include "loss.hpp"
 #include "topology.hpp"
 
@@ -100,7 +101,7 @@ class Network {
     Index n_in() const { return layers_.front().topology->grid().n_in; }
     Index n_out() const { return layers_.back().topology->grid().n_out; }
     // Bytes of working memory for minibatches of this size.
-    static Index workspace_bytes(const std::vector<Index>& widths, Index batch);
+    static Index workspace_bytes(const std::vector<Index>& widths, Index batch, int n_threads);
 
   private:
     // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
@@ -111,17 +112,19 @@ class Network {
 
     void prepare(Index batch, bool training);
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
+    Beside loading(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
+                   T* out) const;
     void load_csr(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
     void forward_layer(std::size_t l, bool training);
     void finish_rows(std::size_t l, Index first, Index last, bool training);
     double output_error(const Targets<T>& targets, const Index* order, Index n, double weight);
     double weight_of(const Targets<T>& targets, const Index* order, Index n) const;
-    double fused_step(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                      const Index* order, Index n, Rule rule, const Step<T>& step);
+    double fused_step(const Targets<T>& targets, const Index* order, Index n, Rule rule,
+                      const Step<T>& step, const Beside& beside);
     double add_gradients(const Samples& samples, const Targets<T>& targets,
                          const Standardize<T>& how, const Index* order, Index n, double weight);
     void update_all(Rule rule, const Step<T>& step);
-    void backward_layer(std::size_t l, Rule rule, const Step<T>& step);
+    void backward_layer(std::size_t l, Rule rule, const Step<T>& step, const Beside& beside = {});
     void finish_delta(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
     void update_bias(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
     Step<T> rounded(Step<T> step, std::size_t l) const;
@@ -136,6 +139,7 @@ class Network {
     Index lanes_ = 0, capacity_ = 0;  // lanes in use, and lanes there is room for
     bool for_training_ = false;
     std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l
+    Buffer<T> ahead_;                     // the input of the next minibatch
     std::vector<Buffer<T>> before_;       // of layers whose derivative needs it: before activation
     Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
     Buffer<T> scratch_;                   // for linear_forward

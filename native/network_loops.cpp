@@ -29,17 +29,17 @@ class Watch {
 
 }  // namespace
 
-// One step on a minibatch that fits one block: gradients are used the moment they are known.
+// One step on a minibatch that fits one block and is loaded: gradients are used the moment they are
+// known.  `beside` is done while the first layer is updated.
 template <typename T>
-double Network<T>::fused_step(const Samples& samples, const Targets<T>& targets,
-                              const Standardize<T>& how, const Index* order, Index n, Rule rule,
-                              const Step<T>& step) {
-    load(samples, how, order, n);
+double Network<T>::fused_step(const Targets<T>& targets, const Index* order, Index n, Rule rule,
+                              const Step<T>& step, const Beside& beside) {
     for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
     const double loss = output_error(targets, order, n, weight_of(targets, order, n));
     if (!std::isfinite(loss)) return loss;
     update_bias(layers_.size() - 1, 0, n_out(), rule, step);
-    for (std::size_t l = layers_.size(); l-- > 0;) backward_layer(l, rule, step);
+    for (std::size_t l = layers_.size(); l-- > 1;) backward_layer(l, rule, step);
+    backward_layer(0, rule, step, beside);
     return loss;
 }
 
@@ -138,6 +138,11 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         of_biases.push_back(bias_gradients_[l].data());
     }
     if (!in_blocks) prepare(std::min(batch, n), true);
+    // Several threads load the next minibatch when the first of them runs out of tiles to update;
+    // one thread would only need the memory.
+    const bool ahead = n_threads_ > 1 && !in_blocks && samples.row_starts == nullptr;
+    if (ahead && ahead_.size() == 0) ahead_ = Buffer<T>(n_in() * capacity_);
+    bool is_loaded = false;
     for (Index at = 0; at < n; at += batch) {
         const Index size = std::min(batch, n - at);
         const Step<T>& step = steps[at / batch];
@@ -152,7 +157,14 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
             }
             if (std::isfinite(loss)) update_all(rule, step);
         } else {
-            loss = fused_step(samples, targets, how, order + at, size, rule, step);
+            if (!is_loaded) load(samples, how, order + at, size);
+            const Index left = std::min(batch, n - at - size);
+            const Beside next = ahead && left > 0
+                                    ? loading(samples, how, order + at + size, left, ahead_.data())
+                                    : Beside{};
+            loss = fused_step(targets, order + at, size, rule, step, next);
+            is_loaded = next.n > 0;
+            if (is_loaded) std::swap(activations_[0], ahead_);
         }
         ++result.steps_done;
         total += loss;

@@ -16,10 +16,11 @@ from tests.processes import IS_SANITIZED, run_python
 @pytest.mark.parametrize("batch", [1, 5, 8, 33])
 @pytest.mark.parametrize("widths", [(100, 50, 2), (30, 4), (5, 60, 70, 3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_working_space_is_what_native_code_takes(batch, widths, dtype):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_working_space_is_what_native_code_takes(batch, widths, dtype, n_threads):
     network = SparseMLP.start(widths, density=0.5, seed=0, dtype=dtype)
-    expected = network.native("squared_error", 1).workspace_bytes(batch)
-    assert workspace_bytes(widths, batch, np.dtype(dtype).itemsize) == expected
+    expected = network.native("squared_error", n_threads).workspace_bytes(batch, n_threads)
+    assert workspace_bytes(widths, batch, np.dtype(dtype).itemsize, n_threads) == expected
 
 
 @pytest.mark.parametrize("solver", ["sgd", "adam"])

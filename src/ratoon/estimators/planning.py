@@ -131,7 +131,7 @@ def make_plan(
         n_epochs=settings.max_iter,
         n_threads=n_threads,
         parameter_bytes=parameters,
-        workspace_bytes=workspace_bytes(widths, settings.batch_size, size)
+        workspace_bytes=workspace_bytes(widths, settings.batch_size, size, n_threads)
         # Wide minibatches go through in blocks, and add their gradients up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
@@ -153,15 +153,22 @@ def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
     return round(n_connections * (_INDEX_BYTES + _REGROWN * (_INDEX_BYTES + weight_size)))
 
 
-def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int) -> int:
+def workspace_bytes(
+    widths: tuple[int, ...], batch: int, itemsize: int, n_threads: int = 1
+) -> int:
     """Return the working memory of a minibatch: activations of all layers, errors of two.
+
+    Several threads have the inputs of the next minibatch besides.
 
     Examples
     --------
-    >>> workspace_bytes((100, 50, 2), 5, 4)
-    8064
+    >>> workspace_bytes((100, 50, 2), 5, 4), workspace_bytes((100, 50, 2), 5, 4, n_threads=2)
+    (8064, 11264)
     """
-    return (sum(widths) + 2 * max(widths[1:])) * padded(min(batch, BLOCK)) * itemsize
+    rows = sum(widths) + 2 * max(widths[1:])
+    if n_threads > 1 and batch <= BLOCK:
+        rows += widths[0]
+    return rows * padded(min(batch, BLOCK)) * itemsize
 
 
 def _megabytes(n_bytes: int) -> str:

@@ -252,10 +252,10 @@ class NativeNetwork:
         )
         return loss, of_weights, of_biases
 
-    def workspace_bytes(self, batch: int) -> int:
+    def workspace_bytes(self, batch: int, n_threads: int = 1) -> int:
         """Bytes of working memory for minibatches of this size."""
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
-        return int(self._native.workspace_bytes(widths, batch))
+        return int(self._native.workspace_bytes(widths, batch, n_threads))
 
     def _chosen(
         self,
