@@ -21,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(60);
 constexpr Index kMostThreads = 1024;
+constexpr int kMostShares = 64;                 // beyond that threads begin with a share in common
 constexpr std::uint64_t kClosed = 0xffffffffu;  // a task number that no job reaches
 
 inline void relax() {
@@ -42,6 +43,14 @@ bool spin_until(Ready ready) {
     return ready();
 }
 
+// A share of a job's tasks: those next .. end.  Whoever moves the ticket forward owns a task.  The
+// ticket carries the job's generation, so a worker that comes late cannot take a task of the next
+// job for one of the last.  Each on cache lines of its own.
+struct alignas(128) Share {
+    std::atomic<std::uint64_t> ticket{kClosed};  // generation << 32 | next task
+    std::atomic<Index> end{0};
+};
+
 class Pool {
   public:
     // Runs the job unless the pool is busy; false means nothing was done.
@@ -51,21 +60,27 @@ class Pool {
         grow(n_threads - 1);
         if (workers_.empty()) return false;
 
-        // The ticket is closed while the job changes, so nobody can take a task of half a job.
+        // Tickets are closed while the job changes, so nobody can take a task of half a job.
+        const int n_shares = std::min(n_threads, kMostShares);
         task_.store(&task, std::memory_order_relaxed);
         n_tasks_.store(n_tasks, std::memory_order_relaxed);
+        n_shares_.store(n_shares, std::memory_order_relaxed);
         n_helpers_.store(n_threads - 1, std::memory_order_relaxed);
         done_.store(0, std::memory_order_relaxed);
         failure_ = nullptr;
-        const std::uint64_t generation = (ticket_.load() >> 32) + 1;
-        ticket_.store(generation << 32);  // sequentially consistent: publishes all of the above
+        const std::uint64_t generation = generation_.load() + 1;
+        for (int s = 0; s < n_shares; ++s) {
+            shares_[s].end.store(n_tasks * (s + 1) / n_shares, std::memory_order_relaxed);
+            shares_[s].ticket.store(generation << 32 | std::uint64_t(n_tasks * s / n_shares));
+        }
+        generation_.store(generation);  // sequentially consistent: publishes all of the above
         if (sleepers_.load() > 0) {
             std::lock_guard<std::mutex> lock(mutex_);
             wake_.notify_all();
         }
-        work();
+        work(0);
         wait_for_tasks(n_tasks);
-        ticket_.store(generation << 32 | kClosed);
+        for (int s = 0; s < n_shares; ++s) shares_[s].ticket.store(generation << 32 | kClosed);
         if (failure_) std::rethrow_exception(failure_);
         return true;
     }
@@ -88,15 +103,21 @@ class Pool {
         }
     }
 
-    // A task belongs to whoever moves the ticket forward.  The ticket carries the job's generation,
-    // so a worker that comes late cannot take a task of the next job for one of the last.
-    void work() {
+    // A thread begins with the share of its rank, and helps with the others after that.  So in one
+    // pass after another the same thread meets the same rows and weights, which are in its cache.
+    void work(int rank) {
+        const int n_shares = n_shares_.load(std::memory_order_relaxed);
+        for (int s = 0; s < n_shares; ++s) work_on(shares_[(rank + s) % n_shares]);
+    }
+
+    void work_on(Share& share) {
         for (;;) {
-            std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+            std::uint64_t ticket = share.ticket.load(std::memory_order_acquire);
             const Index index = Index(ticket & 0xffffffffu);
-            if (index >= n_tasks_.load(std::memory_order_relaxed)) return;
+            if (index >= share.end.load(std::memory_order_relaxed)) return;
             const Task* task = task_.load(std::memory_order_relaxed);
-            if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) {
+            if (!share.ticket.compare_exchange_weak(ticket, ticket + 1,
+                                                    std::memory_order_acq_rel)) {
                 continue;
             }
             try {
@@ -125,15 +146,15 @@ class Pool {
     void live(int rank) {
         std::uint64_t seen = 0;
         for (;;) {
-            auto fresh = [&] { return (ticket_.load() >> 32) != seen; };
+            auto fresh = [&] { return generation_.load() != seen; };
             if (!spin_until(fresh)) {
                 std::unique_lock<std::mutex> lock(mutex_);
                 sleepers_.fetch_add(1);
                 wake_.wait(lock, fresh);
                 sleepers_.fetch_sub(1);
             }
-            seen = ticket_.load() >> 32;
-            if (rank < n_helpers_.load(std::memory_order_relaxed)) work();
+            seen = generation_.load();
+            if (rank < n_helpers_.load(std::memory_order_relaxed)) work(rank + 1);
         }
     }
 
@@ -142,7 +163,9 @@ class Pool {
     std::atomic<const Task*> task_{nullptr};
     std::atomic<Index> n_tasks_{0};
     std::atomic<int> n_helpers_{0};
-    std::atomic<std::uint64_t> ticket_{kClosed};  // generation << 32 | next task
+    std::atomic<int> n_shares_{1};
+    std::atomic<std::uint64_t> generation_{0};  // of the job; 32 bits of it are in the tickets
+    Share shares_[kMostShares];
     std::atomic<Index> done_{0};
     std::atomic<int> sleepers_{0};
     std::atomic<bool> caller_sleeps_{false};
