@@ -20,8 +20,8 @@ RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, 
 
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
 template <typename T, int V, bool with_dx, bool far>
-RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const T* dy, T* dx,
-                                  Index given_lanes) {
+RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, const T* dy,
+                                  T* dx, Index given_lanes) {
     const Index lanes = V > 0 ? 8 * V : given_lanes;  // known to the compiler where it can be
     const T* d = dy + Index(p & 0xffffu) * lanes;
     const T* from = x + Index(p >> 16) * lanes;
@@ -30,7 +30,6 @@ RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const
     Vec<T> sum = load(d) * load(from);
     if (with_dx) {
         T* to = dx + Index(p >> 16) * lanes;
-        const Vec<T> weight = broadcast(w);
         store(to, weight * load(d) + load(to));
         for (Index v = 1; v < vectors; ++v) {
             const Vec<T> delta = load(d + 8 * v);
@@ -43,6 +42,21 @@ RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, T w, const T* x, const
     return sum;
 }
 
+template <typename T, int V, bool with_dx, bool far>
+RATOON_INLINE void backward_four(const Packed* p, const Packed* ahead, const T* weights, const T* x,
+                                 const T* dy, T* dx, Index lanes, Vec<T>* products) {
+    const auto one = backward_one<T, V, with_dx, far>;
+    if constexpr (with_dx) {
+        const Four<T> w{weights};
+        products[0] = one(p[0], ahead[0], w.template broadcast_of<0>(), x, dy, dx, lanes);
+        products[1] = one(p[1], ahead[1], w.template broadcast_of<1>(), x, dy, dx, lanes);
+        products[2] = one(p[2], ahead[2], w.template broadcast_of<2>(), x, dy, dx, lanes);
+        products[3] = one(p[3], ahead[3], w.template broadcast_of<3>(), x, dy, dx, lanes);
+    } else {
+        for (int q = 0; q < 4; ++q) products[q] = one(p[q], ahead[q], Vec<T>{}, x, dy, dx, lanes);
+    }
+}
+
 template <Rule rule, typename T, int V, bool with_dx, bool far>
 void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy, T* dx,
                    Index lanes, const Step<T>& given) {
@@ -53,16 +67,16 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     for (; k + 8 + reach <= n; k += 8) {
         fetch_streams<rule, with_dx>(packed, values, k);
         Vec<T> products[8];
-#pragma GCC unroll 8
-        for (int q = 0; q < 8; ++q) {
-            products[q] = backward_one<T, V, with_dx, far>(packed[k + q], packed[k + q + reach],
-                                                           weights[k + q], x, dy, dx, lanes);
+        for (int q = 0; q < 8; q += 4) {
+            backward_four<T, V, with_dx, far>(packed + k + q, packed + k + q + reach,
+                                              weights + k + q, x, dy, dx, lanes, products + q);
         }
         apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
     }
     for (; k < n; ++k) {
+        const Vec<T> weight = with_dx ? broadcast(weights[k]) : Vec<T>{};
         const Vec<T> product =
-            backward_one<T, V, with_dx, false>(packed[k], 0, weights[k], x, dy, dx, lanes);
+            backward_one<T, V, with_dx, false>(packed[k], 0, weight, x, dy, dx, lanes);
         apply<rule, T, T>(values, k, sum_of(product), step);
     }
 }

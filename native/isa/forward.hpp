@@ -22,13 +22,23 @@ RATOON_INLINE void fetch_stream(const T* stream, Index k) {
 // V vectors of 8 lanes of every row; `whole` says that they are all of the row, so that the
 // compiler knows how far apart rows are.
 template <typename T, int V, bool whole, bool far>
-RATOON_INLINE void forward_one(Packed p, Packed ahead, T w, const T* x, T* y, Index given_lanes) {
+RATOON_INLINE void forward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, T* y,
+                               Index given_lanes) {
     const Index lanes = whole ? 8 * V : given_lanes;
     const T* from = x + Index(p >> 16) * lanes;
     T* to = y + Index(p & 0xffffu) * lanes;
     if (far) __builtin_prefetch(y + Index(ahead & 0xffffu) * lanes, 1);
-    const Vec<T> weight = broadcast(w);
     for (int v = 0; v < V; ++v) store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
+}
+
+template <typename T, int V, bool whole, bool far>
+RATOON_INLINE void forward_four(const Packed* p, const Packed* ahead, const T* weights, const T* x,
+                                T* y, Index lanes) {
+    const Four<T> w{weights};
+    forward_one<T, V, whole, far>(p[0], ahead[0], w.template broadcast_of<0>(), x, y, lanes);
+    forward_one<T, V, whole, far>(p[1], ahead[1], w.template broadcast_of<1>(), x, y, lanes);
+    forward_one<T, V, whole, far>(p[2], ahead[2], w.template broadcast_of<2>(), x, y, lanes);
+    forward_one<T, V, whole, far>(p[3], ahead[3], w.template broadcast_of<3>(), x, y, lanes);
 }
 
 // Four at a time: eight is slower, the processor then mispredicts which loads depend on which
@@ -43,20 +53,16 @@ void forward_columns(const Packed* packed, const T* weights, Index n, const T* x
         fetch_stream(weights, k);
 #pragma GCC unroll 1
         for (Index j = k; j < k + 16; j += 4) {
-#pragma GCC unroll 4
-            for (int q = 0; q < 4; ++q) {
-                forward_one<T, V, whole, far>(packed[j + q], packed[j + q + reach], weights[j + q],
-                                              x, y, lanes);
-            }
+            forward_four<T, V, whole, far>(packed + j, packed + j + reach, weights + j, x, y,
+                                           lanes);
         }
     }
     for (; k + 4 + reach <= n; k += 4) {
-        for (int q = 0; q < 4; ++q) {
-            forward_one<T, V, whole, far>(packed[k + q], packed[k + q + reach], weights[k + q], x,
-                                          y, lanes);
-        }
+        forward_four<T, V, whole, far>(packed + k, packed + k + reach, weights + k, x, y, lanes);
     }
-    for (; k < n; ++k) forward_one<T, V, whole, false>(packed[k], 0, weights[k], x, y, lanes);
+    for (; k < n; ++k) {
+        forward_one<T, V, whole, false>(packed[k], 0, broadcast(weights[k]), x, y, lanes);
+    }
 }
 
 template <typename T>
