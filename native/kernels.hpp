@@ -62,6 +62,13 @@ struct Standardize {
     T clip = 0;
 };
 
+// A strip of a narrow layer as masks: bit j of masks[g * n_out + i] says whether input 16 g + j is
+// connected to output i.  Connections lie in that order.
+struct Masked {
+    const std::uint16_t* masks = nullptr;
+    Index n_inputs = 0, n_out = 0, n_connections = 0;
+};
+
 template <typename T>
 struct Kernels {
     // y[output] += w * x[input] for the n connections of a tile.  `far` says that the rows of a
@@ -76,6 +83,12 @@ struct Kernels {
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, bool far);
+    // Both for a strip of a narrow layer told by masks, and at most eight samples in rows of eight;
+    // null where there are none.  sums[output] is overwritten, and so is dx.
+    void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,
+                           T* sums);
+    void (*masked_backward)(Rule rule, const Masked& strip, Values<T> values, const T* x,
+                            const T* dy, T* dx, Index n_samples, const Step<T>& step);
     // The rule by itself, for gradients that are at hand (biases; optimizers driven from outside).
     void (*update)(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step);
     // Every lane of row i becomes values[i].

@@ -45,14 +45,7 @@ void narrow_forward(const Topology& topology, const Values<T>& values, const T* 
                                                   x + grid.first_input(strip) * lanes, sums, lanes);
                   });
     });
-    kernels<T>().fill_rows(bias, grid.n_out, lanes, y);
-    for (Index strip = 0; strip < grid.tiles_in(); ++strip) {
-        const T* sums = scratch.data() + strip * copies * size;
-        for (Index row = 0; row < grid.n_out * copies; ++row) {
-            T* to = y + row / copies * lanes;
-            for (Index k = 0; k < lanes; ++k) to[k] += sums[row * lanes + k];
-        }
-    }
+    add_strips(grid, bias, scratch.data(), copies, lanes, y);
 }
 
 }  // namespace
@@ -62,6 +55,17 @@ void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<voi
         const FlushDenormals flush;
         task(i);
     });
+}
+
+template <typename T>
+void add_strips(const Grid& grid, const T* bias, const T* sums, Index copies, Index lanes, T* y) {
+    kernels<T>().fill_rows(bias, grid.n_out, lanes, y);
+    for (Index strip = 0; strip < grid.tiles_in(); ++strip, sums += grid.n_out * copies * lanes) {
+        for (Index row = 0; row < grid.n_out * copies; ++row) {
+            T* to = y + row / copies * lanes;
+            for (Index k = 0; k < lanes; ++k) to[k] += sums[row * lanes + k];
+        }
+    }
 }
 
 // A tile of outputs belongs to one task, which adds its connections in slot order.
@@ -136,6 +140,7 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
 }
 
 #define RATOON_INSTANTIATE(T)                                                                      \
+    template void add_strips(const Grid&, const T*, const T*, Index, Index, T*);                   \
     template void linear_forward(const Topology&, const Values<T>&, const T*, const T*, T*, Index, \
                                  Buffer<T>&, int, const Finish&);                                  \
     template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*,      \

@@ -31,6 +31,11 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
                      const Finish& finish, const Beside& beside = {});
 
+// y = bias + the sums of all strips of inputs of a narrow layer, in their order; each strip has
+// `copies` rows of sums per output.
+template <typename T>
+void add_strips(const Grid& grid, const T* bias, const T* sums, Index copies, Index lanes, T* y);
+
 // Tasks with denormals flushed; one thread when the work is too little to share.
 void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "linear.hpp"
+#include "masked.hpp"
 #include "random.hpp"
 #include "sparse_input.hpp"
 
@@ -42,6 +43,12 @@ void Network<T>::prepare(Index batch, bool training) {
         deltas_[1] = Buffer<T>(widest * lanes_);
     }
     capacity_ = lanes_;
+}
+
+template <typename T>
+void Network<T>::forget_call() {
+    sparse_.reset();
+    masks_.reset();
 }
 
 template <typename T>
@@ -111,6 +118,11 @@ void Network<T>::forward_layer(std::size_t l, bool training) {
     if (l == 0 && sparse_ != nullptr) {
         sparse_->forward(layer.values, layer.bias.weights, rows(1), step_in_call_, training);
         return finish_rows(0, 0, layer.topology->grid().n_out, training);
+    }
+    if (masks_ != nullptr && l + 1 == layers_.size()) {
+        masks_->forward(layer.values, layer.bias.weights, rows(l), rows(l + 1), n_samples_,
+                        scratch_, n_threads_);
+        return finish_rows(l, 0, n_out(), training);
     }
     linear_forward<T>(*layer.topology, layer.values, layer.bias.weights, rows(l), rows(l + 1),
                       lanes_, scratch_, n_threads_,
@@ -215,10 +227,15 @@ void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step,
     }
     // Nobody needs the gradient of the samples themselves.
     T* dx = l == 0 ? nullptr : delta(l - 1);
-    linear_backward<T>(
-        *layer.topology, rule, layer.values, rounded(step, l), rows(l), delta(l), dx, lanes_,
-        n_threads_, [&](Index first, Index last) { finish_delta(l - 1, first, last, rule, step); },
-        beside);
+    const auto finish = [&](Index first, Index last) {
+        finish_delta(l - 1, first, last, rule, step);
+    };
+    if (masks_ != nullptr && l + 1 == layers_.size()) {
+        return masks_->backward(rule, layer.values, step, rows(l), delta(l), dx, n_samples_,
+                                n_threads_, finish);
+    }
+    linear_backward<T>(*layer.topology, rule, layer.values, rounded(step, l), rows(l), delta(l), dx,
+                       lanes_, n_threads_, finish, beside);
 }
 
 // The step with chances of its own for rounding the weights of layer l.

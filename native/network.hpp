@@ -64,6 +64,7 @@ struct EpochResult {
 // Told every few milliseconds how many steps (or samples) are done; true ends the work there.
 using Interrupted = std::function<bool(Index done)>;
 
+class Masks;
 template <typename T>
 class SparseInput;
 
@@ -111,6 +112,8 @@ class Network {
     static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
+    // What one call made for itself; another may have ended half-way.
+    void forget_call();
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
     Beside loading(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
                    T* out) const;
@@ -145,6 +148,8 @@ class Network {
     Buffer<T> scratch_;                   // for linear_forward
     std::vector<Buffer<T>> gradients_, bias_gradients_;  // only for minibatches of several blocks
     std::unique_ptr<SparseInput<T>> sparse_;             // while the samples at hand are sparse
+    std::unique_ptr<Masks> masks_;  // of the output layer, while it is trained and they suit it
+    Index n_samples_ = 0;           // of the minibatch at hand
     Index step_in_call_ = 0;
     std::uint64_t dropout_seed_ = 0, step_ = 0, block_ = 0;
 };

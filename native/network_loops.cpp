@@ -5,6 +5,7 @@
 
 #include "bfloat16.hpp"
 #include "linear.hpp"
+#include "masked.hpp"
 #include "network.hpp"
 #include "sparse_input.hpp"
 
@@ -34,6 +35,7 @@ class Watch {
 template <typename T>
 double Network<T>::fused_step(const Targets<T>& targets, const Index* order, Index n, Rule rule,
                               const Step<T>& step, const Beside& beside) {
+    n_samples_ = n;
     for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
     const double loss = output_error(targets, order, n, weight_of(targets, order, n));
     if (!std::isfinite(loss)) return loss;
@@ -117,7 +119,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     double total = 0, weight = 0;
     dropout_seed_ = dropout_seed;
     const Values<T>& first_layer = layers_[0].values;
-    sparse_.reset();
+    forget_call();
     if (first_layer.halves == nullptr && SparseInput<T>::pays(samples, batch)) {
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
         sparse_->begin(rule, steps, divided_up(n, batch), first_layer);
@@ -142,6 +144,10 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     // one thread would only need the memory.
     const bool ahead = n_threads_ > 1 && !in_blocks && samples.row_starts == nullptr;
     if (ahead && ahead_.size() == 0) ahead_ = Buffer<T>(n_in() * capacity_);
+    const Layer<T>& last = layers_.back();
+    if (!in_blocks && layers_.size() > 1 && Masks::suit(*last.topology, last.values, lanes_)) {
+        masks_ = std::make_unique<Masks>(*last.topology);
+    }
     bool is_loaded = false;
     for (Index at = 0; at < n; at += batch) {
         const Index size = std::min(batch, n - at);
@@ -177,7 +183,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         if (watch.says_stop(result.steps_done)) break;
     }
     if (sparse_ != nullptr) sparse_->settle(first_layer, step_in_call_ + 1);
-    sparse_.reset();
+    forget_call();
     result.loss = weight > 0 ? total / weight : 0;
     return result;
 }
@@ -187,7 +193,7 @@ double Network<T>::gradients(const Samples& samples, const Targets<T>& targets,
                              const Standardize<T>& how, const Index* order, Index n,
                              std::uint64_t dropout_seed, Index step,
                              const std::vector<T*>& of_weights, const std::vector<T*>& of_biases) {
-    sparse_.reset();
+    forget_call();
     dropout_seed_ = dropout_seed;
     step_ = std::uint64_t(step);
     const double weight = weight_of(targets, order, n);
@@ -209,7 +215,7 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
     if (samples.n_rows == 0) return;
     prepare(batch, false);
     // Sparse samples always take this way: a prediction must not depend on what stands beside it.
-    sparse_.reset();
+    forget_call();
     if (samples.row_starts != nullptr && layers_[0].values.halves == nullptr) {
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
     }
@@ -225,7 +231,7 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
         }
         if (watch.says_stop(at + size)) break;
     }
-    sparse_.reset();
+    forget_call();
 }
 
 template <typename T>
@@ -234,7 +240,7 @@ void Network<T>::signals(const Samples& samples, const Targets<T>& targets,
                          std::uint64_t dropout_seed, Index step, std::vector<T*> inputs,
                          std::vector<T*> deltas) {
     prepare(n, true);
-    sparse_.reset();
+    forget_call();
     dropout_seed_ = dropout_seed;
     step_ = std::uint64_t(step);
     block_ = 0;

@@ -8,6 +8,10 @@
 
 #include "../random.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace ratoon {
 namespace RATOON_ISA {
 namespace {
@@ -18,6 +22,7 @@ namespace {
 #include "update.hpp"
 #include "forward.hpp"
 #include "backward.hpp"
+#include "masked.hpp"
 #include "rows.hpp"
 #include "normal.hpp"
 // clang-format on
@@ -27,6 +32,8 @@ Kernels<T> table() {
     return {forward<T>,
             forward_narrow<T>,
             backward<T>,
+            nullptr,
+            nullptr,
             update<T>,
             fill_rows<T>,
             row_sums<T>,
@@ -41,7 +48,14 @@ Kernels<T> table() {
 }  // namespace
 
 const Kernels<float>& kernels_f32() {
-    static const Kernels<float> kernels = table<float>();
+    static const Kernels<float> kernels = [] {
+        Kernels<float> found = table<float>();
+#if defined(__AVX2__)
+        found.masked_forward = masked_forward;
+        found.masked_backward = masked_backward;
+#endif
+        return found;
+    }();
     return kernels;
 }
 const Kernels<double>& kernels_f64() {
