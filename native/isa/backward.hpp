@@ -46,14 +46,17 @@ template <typename T, int V, bool with_dx, bool far>
 RATOON_INLINE void backward_four(const Packed* p, const Packed* ahead, const T* weights, const T* x,
                                  const T* dy, T* dx, Index lanes, Vec<T>* products) {
     const auto one = backward_one<T, V, with_dx, far>;
-    if constexpr (with_dx) {
+    if constexpr (with_dx && !kOperandsBroadcast) {
         const Four<T> w{weights};
         products[0] = one(p[0], ahead[0], w.template broadcast_of<0>(), x, dy, dx, lanes);
         products[1] = one(p[1], ahead[1], w.template broadcast_of<1>(), x, dy, dx, lanes);
         products[2] = one(p[2], ahead[2], w.template broadcast_of<2>(), x, dy, dx, lanes);
         products[3] = one(p[3], ahead[3], w.template broadcast_of<3>(), x, dy, dx, lanes);
     } else {
-        for (int q = 0; q < 4; ++q) products[q] = one(p[q], ahead[q], Vec<T>{}, x, dy, dx, lanes);
+        for (int q = 0; q < 4; ++q) {
+            const Vec<T> weight = with_dx ? broadcast(weights[q]) : Vec<T>{};
+            products[q] = one(p[q], ahead[q], weight, x, dy, dx, lanes);
+        }
     }
 }
 

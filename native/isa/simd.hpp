@@ -68,6 +68,14 @@ struct Four<float> {
 };
 #endif
 
+// An AVX-512 instruction takes a number from memory into all lanes by itself, which is better still
+// where its other operands are in registers.
+#if defined(__AVX512VL__)
+constexpr bool kOperandsBroadcast = true;
+#else
+constexpr bool kOperandsBroadcast = false;
+#endif
+
 template <typename V>
 RATOON_INLINE V square_root(V x) {
     V r;
