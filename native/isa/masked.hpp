@@ -32,16 +32,20 @@ RATOON_INLINE __m256i widened(const std::int8_t* eight) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight)));
 }
 
-// The first numbers of `compact` at the set bits, 0 elsewhere.  Reads eight numbers in any case.
-RATOON_INLINE F32x8 spread(const float* compact, unsigned mask) {
+// Takes as many numbers as there are set bits and puts them there, 0 elsewhere.  Reads eight in any
+// case.
+RATOON_INLINE F32x8 taken(const float*& numbers, unsigned mask) {
     const __m256i from = widened(kPlaces.spread[mask]);
-    const __m256 at_places = _mm256_permutevar8x32_ps(_mm256_loadu_ps(compact), from);
+    const __m256 at_places = _mm256_permutevar8x32_ps(_mm256_loadu_ps(numbers), from);
+    numbers += __builtin_popcount(mask);
     return F32x8(_mm256_blendv_ps(at_places, _mm256_setzero_ps(), _mm256_castsi256_ps(from)));
 }
 
-// The numbers at the set bits come first, anything behind them.
-RATOON_INLINE F32x8 gathered(F32x8 at_places, unsigned mask) {
-    return F32x8(_mm256_permutevar8x32_ps(__m256(at_places), widened(kPlaces.gather[mask])));
+// Writes the numbers at the set bits, and anything behind them, eight in all; returns how many.
+RATOON_INLINE Index put(float* to, F32x8 at_places, unsigned mask) {
+    const __m256i from = widened(kPlaces.gather[mask]);
+    store(to, F32x8(_mm256_permutevar8x32_ps(__m256(at_places), from)));
+    return __builtin_popcount(mask);
 }
 
 constexpr Index kGroupInputs = 16, kMostOfGroup = kGroupInputs * kNarrow;
@@ -87,10 +91,7 @@ void masked_forward_of(const Masked& strip, const float* weights, const float* x
         const float* begin = w;
         for (Index i = 0; i < strip.n_out; ++i) {
             const unsigned low = masks[i] & 0xffu, high = masks[i] >> 8;
-            const F32x8 to_low = spread(w, low);
-            w += __builtin_popcount(low);
-            const F32x8 to_high = spread(w, high);
-            w += __builtin_popcount(high);
+            const F32x8 to_low = taken(w, low), to_high = taken(w, high);
 #pragma GCC unroll 8
             for (int s = 0; s < S; ++s) {
                 partial[i][s] = to_low * group.low[s] + partial[i][s];
@@ -120,10 +121,7 @@ void masked_backward_of(Rule rule, const Masked& strip, Values<float> values, co
         F32x8 dx_low[8] = {}, dx_high[8] = {};
         for (Index i = 0; i < strip.n_out; ++i) {
             const unsigned low = masks[i] & 0xffu, high = masks[i] >> 8;
-            const F32x8 to_low = spread(w, low);
-            w += __builtin_popcount(low);
-            const F32x8 to_high = spread(w, high);
-            w += __builtin_popcount(high);
+            const F32x8 to_low = taken(w, low), to_high = taken(w, high);
             F32x8 of_low{}, of_high{};
 #pragma GCC unroll 8
             for (int s = 0; s < S; ++s) {
@@ -133,10 +131,8 @@ void masked_backward_of(Rule rule, const Masked& strip, Values<float> values, co
                 dx_low[s] = error * to_low + dx_low[s];
                 dx_high[s] = error * to_high + dx_high[s];
             }
-            store(gradients + n, gathered(of_low, low));
-            n += __builtin_popcount(low);
-            store(gradients + n, gathered(of_high, high));
-            n += __builtin_popcount(high);
+            n += put(gradients + n, of_low, low);
+            n += put(gradients + n, of_high, high);
         }
         transpose8(dx_low);
         transpose8(dx_high);
@@ -152,38 +148,23 @@ void masked_backward_of(Rule rule, const Masked& strip, Values<float> values, co
     }
 }
 
-// Calls f with the number of samples as a compile-time constant.
-template <typename F>
-RATOON_INLINE void with_samples(Index n_samples, F f) {
-    switch (n_samples) {
-        case 1:
-            return f.template operator()<1>();
-        case 2:
-            return f.template operator()<2>();
-        case 3:
-            return f.template operator()<3>();
-        case 4:
-            return f.template operator()<4>();
-        case 5:
-            return f.template operator()<5>();
-        case 6:
-            return f.template operator()<6>();
-        case 7:
-            return f.template operator()<7>();
-        default:
-            return f.template operator()<8>();
-    }
+// Calls f with the number of samples, 1 to 8, as a compile-time constant.
+template <typename F, int... S>
+RATOON_INLINE void with_samples(Index n_samples, F f, std::integer_sequence<int, S...>) {
+    ((n_samples == S + 1 ? f.template operator()<S + 1>() : void()), ...);
 }
+constexpr std::make_integer_sequence<int, kLanes> kSamples{};
 
 inline void masked_forward(const Masked& strip, const float* weights, const float* x,
                            Index n_samples, float* sums) {
-    with_samples(n_samples, [&]<int S>() { masked_forward_of<S>(strip, weights, x, sums); });
+    const auto run = [&]<int S>() { masked_forward_of<S>(strip, weights, x, sums); };
+    with_samples(n_samples, run, kSamples);
 }
 
 inline void masked_backward(Rule rule, const Masked& strip, Values<float> values, const float* x,
                             const float* dy, float* dx, Index n_samples, const Step<float>& step) {
-    with_samples(n_samples,
-                 [&]<int S>() { masked_backward_of<S>(rule, strip, values, x, dy, dx, step); });
+    const auto run = [&]<int S>() { masked_backward_of<S>(rule, strip, values, x, dy, dx, step); };
+    with_samples(n_samples, run, kSamples);
 }
 
 #endif
