@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quality import guided_forms
+from quality.forms import FORMS, GUIDED, RIGL, growth, known_beforehand, strategy
 from quality.growth import Growth
-from quality.guided_forms import FORMS, GUIDED, RIGL, growth, known_beforehand, strategy
 from quality.guided_forms_report import write_forms
 from quality.sets import WIDE, Split
 
@@ -163,19 +163,25 @@ def test_rows_are_kept_and_divergence_is_told(tmp_path, monkeypatch, parts):
 
     def pretended(form, its, known, seed):
         calls.append((form, seed))
-        return math.nan if form == RIGL else 50.0 + seed + len(form) % 7
+        is_b = its.x.mean() > 50
+        if form == "static":
+            return 60.0 if is_b else 50.0
+        if form == RIGL:
+            return math.nan if is_b and seed == 100 else 58.0
+        return 63.0 + (seed - 100) / 9
 
-    monkeypatch.setattr(guided_forms, "load_once", lambda name, folder: (parts.x, parts.y))
+    monkeypatch.setattr(
+        guided_forms, "load_once", lambda name, folder: (parts.x + 100 * (name == "b"), parts.y)
+    )
     monkeypatch.setattr(guided_forms, "run_one", pretended)
     rows = tmp_path / "guided-forms.csv"
-    assert not guided_forms.run_missing(rows, ["a", "b"], [100, 101], tmp_path, 0.0)
-    assert guided_forms.run_missing(rows, ["a", "b"], [100, 101], tmp_path, 1.0)
-    assert guided_forms.run_missing(rows, ["a", "b"], [100, 101], tmp_path, 1.0)
+    assert not guided_forms.run_missing(rows, ["a", "b"], [100, 109], tmp_path, 0.0)
+    assert guided_forms.run_missing(rows, ["a", "b"], [100, 109], tmp_path, 1.0)
+    assert guided_forms.run_missing(rows, ["a", "b"], [100, 109], tmp_path, 1.0)
     assert len(calls) == 4 * len(FORMS)
     assert [seed for _, seed in calls] == sorted(seed for _, seed in calls)
-    assert f"{RIGL},a,100,\n" in rows.read_text()
+    assert f"{RIGL},b,100,\n" in rows.read_text()
     text = write_forms(rows, tmp_path / "guided-forms.md")
-    # The names' lengths decide here: "static" has six letters.
-    assert "| static: accuracy | 2 | 156.5 | 156.5 | 156.5 |" in text
-    gain = len("SET that settles") % 7 - 6
-    assert f"| SET that settles | 2 | {gain:+.1f} ± 0.0 |" in text
+    assert "| static: accuracy | 2 | 55.0 | - | 50.0 | 60.0 |" in text
+    assert "| SET that settles | 2 | +8.5 ± 0.4 | +9.0 ± nan | +13.5 ± 0.5 | +3.5 ± 0.5 |" in text
+    assert f"| {RIGL} | 2 | +8.0 ± 0.0 | +8.0 ± nan | +8.0 ± 0.0 | 1 diverged |" in text
