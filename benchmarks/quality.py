@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from quality import ablation
+from quality import ablation, guided_forms
 from quality.ablation_report import write_ablation
+from quality.guided_forms_report import write_forms
 from quality.regression import study
 from quality.report import write_report
 from quality.rewiring_report import (
@@ -27,6 +28,7 @@ from quality.rewiring_report import (
 )
 from quality.rows import METHODS, read_rows, run_all
 from quality.sets import MANY, WIDE, default_folder, names_in, remarks
+from quality.starts import run_missing_starts, write_starts
 
 from ratoon.errors import RatoonError
 
@@ -40,6 +42,8 @@ examples:
   python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
   python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; goes on if repeated
   python benchmarks/quality.py --ablation --minutes 30   # what each part is worth; goes on as well
+  python benchmarks/quality.py --guided-forms --minutes 30   # forms of SET in the paper's model
+  python benchmarks/quality.py --starts --minutes 30   # starts by strength, and rewiring after them
 """
 
 
@@ -73,7 +77,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--regression", action="store_true", help="the regression study instead")
     parser.add_argument("--rewiring", action="store_true", help="the map of rewiring instead")
     parser.add_argument("--ablation", action="store_true", help="the default taken apart instead")
-    parser.add_argument("--minutes", type=float, default=60.0, help="stop these three after")
+    parser.add_argument("--guided-forms", action="store_true", help="forms of GuidedSET instead")
+    parser.add_argument("--starts", action="store_true", help="starts and rewiring instead")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop these studies after")
     return parser.parse_args()
 
 
@@ -85,6 +91,12 @@ def is_told(name: str, folder: Path) -> bool:
         print(f"{name}: left out. {error}")
         return False
     return True
+
+
+def wide_or_given(given: argparse.Namespace) -> list[str]:
+    """Return the sets that were named, or the wide ones that are there."""
+    wide = [name for name in WIDE if name in names_in(given.data)]
+    return wide if given.sets in (None, "wide") else given.sets.split(",")
 
 
 def main() -> None:
@@ -107,12 +119,24 @@ def main() -> None:
         return
     if given.ablation:
         rows = given.rows.with_name("ablation.csv")
-        wide = [name for name in WIDE if name in names_in(given.data)]
-        sets = wide if given.sets in (None, "wide") else given.sets.split(",")
         splits = given.splits[:2] if given.quick else given.splits
         if not given.report:
-            ablation.run_missing(rows, sets, splits, given.data, given.minutes)
+            ablation.run_missing(rows, wide_or_given(given), splits, given.data, given.minutes)
         print(write_ablation(rows, given.out.with_name("ablation.md")))
+        return
+    if given.guided_forms:
+        rows = given.rows.with_name("guided-forms.csv")
+        splits = list(guided_forms.SPLITS)[: 1 if given.quick else None]
+        if not given.report:
+            guided_forms.run_missing(rows, wide_or_given(given), splits, given.data, given.minutes)
+        print(write_forms(rows, given.out.with_name("guided-forms.md")))
+        return
+    if given.starts:
+        rows = given.rows.with_name("rewiring-starts.csv")
+        if not given.report:
+            folder = given.data if given.data.is_dir() else None
+            run_missing_starts(rows, folder, list(range(1 if given.quick else 20)), given.minutes)
+        print(write_starts(rows, given.out.with_name("rewiring-starts.md")))
         return
     sets = names_in(given.data) if given.sets is None else given.sets.split(",")
     if given.sets == "wide" or (given.quick and given.sets is None):

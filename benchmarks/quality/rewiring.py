@@ -211,15 +211,12 @@ def start(name: str, n_features: int, n_outputs: int, seed: int) -> list[Topolog
     ]
 
 
-def fitted(
-    task: Task, name: str, seed: int, folder: Path | None
-) -> tuple[SparseMLPClassifier, Parts]:
-    """Return a network trained on a task, and the task's samples."""
-    parts = prepare(task, seed, folder)
+def trained(
+    parts: Parts, topology: list[Topology], name: str, seed: int, most: int = MOST_EPOCHS
+) -> SparseMLPClassifier:
+    """Return a network trained from given connections, for ``most`` epochs at the most."""
     steps_per_epoch = math.ceil(len(parts.y) / BATCH)
-    most = MOST_ON_WIDE if task.kind in WIDE else MOST_EPOCHS
     n_epochs = min(max(10, round(N_STEPS / steps_per_epoch)), most)
-    topology = start(name, parts.x.shape[1], int(parts.y.max()) + 1, seed)
     model = SparseMLPClassifier(
         (topology[0].shape[1],),
         topology=topology,
@@ -232,7 +229,18 @@ def fitted(
         random_state=seed,
         n_jobs=1,
     )
-    return model.fit(parts.x, parts.y), parts
+    model.fit(parts.x, parts.y)
+    return model
+
+
+def fitted(
+    task: Task, name: str, seed: int, folder: Path | None
+) -> tuple[SparseMLPClassifier, Parts]:
+    """Return a network trained on a task, and the task's samples."""
+    parts = prepare(task, seed, folder)
+    most = MOST_ON_WIDE if task.kind in WIDE else MOST_EPOCHS
+    topology = start(name, parts.x.shape[1], int(parts.y.max()) + 1, seed)
+    return trained(parts, topology, name, seed, most), parts
 
 
 def run_one(task: Task, name: str, seed: int, folder: Path | None) -> float:

@@ -99,25 +99,26 @@ def read_scores(path: Path) -> Scores:
 def run_missing(path: Path, folder: Path | None, seeds: list[int], minutes: float) -> bool:
     """Run what has no row yet until time is up; say whether all is there."""
     wanted = product(STRATEGIES, seeds, list(tasks(folder)))
-    return _measure(path, wanted, minutes, lambda *run: run_one(*run, folder))
+    return measure_missing(path, wanted, minutes, lambda *run: run_one(*run, folder))
 
 
 def run_missing_found(path: Path, seeds: list[int], minutes: float) -> bool:
     """Measure where connections end up, as `run_missing` measures accuracies."""
-    return _measure(path, product(("static", *SHOWN), seeds, WHY), minutes, signal_found)
+    return measure_missing(path, product(("static", *SHOWN), seeds, WHY), minutes, signal_found)
 
 
 def run_missing_sizes(path: Path, seeds: list[int], minutes: float) -> bool:
     """Count connections of networks that change in size, as `run_missing` measures accuracies."""
-    return _measure(path, product((*NEST, *SMALLER), seeds, SIZES), minutes, size_left)
+    return measure_missing(path, product((*NEST, *SMALLER), seeds, SIZES), minutes, size_left)
 
 
-def _measure(
+def measure_missing(
     path: Path,
     wanted: Iterable[tuple[str, int, Task]],
     minutes: float,
     measure: Callable[[Task, str, int], float],
 ) -> bool:
+    """Measure what has no row yet until time is up; say whether all is there."""
     scores, stop = read_scores(path), time.monotonic() + 60 * minutes
     for name, seed, task in wanted:
         if seed in scores.get(task, {}).get(name, {}):
