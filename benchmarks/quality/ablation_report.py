@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from common.tables import markdown
 
+from quality import larger
 from quality.ablation import Fit, fits
 from quality.compare import Difference, Table, difference, tabulated
 from quality.rows import read_rows
-from quality.sets import WIDE
+from quality.sets import MANY, WIDE
 
 INTRODUCTION = """\
 # What every part of the default recipe is worth
@@ -22,6 +23,18 @@ gains, split by split, in points, ± its standard error over splits; then every 
 that the change is better than the default on these splits; nothing was chosen by that.
 Log-loss: less is better.
 """
+
+LARGER = """\
+## Larger sets
+
+Changes that are for text or for products of features: accuracy in %, mean over splits, and what
+the change gains on the default.
+"""
+
+
+def larger_beside(path: Path) -> Path:
+    """Return where rows of larger sets are."""
+    return path.with_name(f"{path.stem}-larger.csv")
 
 
 def write_ablation(path: Path, out: Path) -> str:
@@ -35,10 +48,32 @@ def write_ablation(path: Path, out: Path) -> str:
         lines += [
             _line(accuracy, losses, fit, variant, label, sets)
             for variant, label in fit.labels.items()
-            if all(accuracy.get((variant, name)) for name in sets)
+            if sets and all(accuracy.get((variant, name)) for name in sets)
         ]
-    out.write_text(INTRODUCTION + "\n" + markdown(lines) + "\n")
+    text = INTRODUCTION + "\n" + markdown(lines) + "\n"
+    if more := read_rows(larger_beside(path)):
+        text += "\n" + LARGER + "\n" + markdown(_larger_lines(more)) + "\n"
+    out.write_text(text)
     return out.read_text()
+
+
+def _larger_lines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line per variant; a set's cell is empty where the variant is not for it."""
+    accuracy = tabulated(rows, "accuracy")
+    lines: list[dict[str, Any]] = []
+    for fit in larger.fits().values():
+        for variant, label in fit.labels.items():
+            line: dict[str, Any] = {"variant": label}
+            for name in MANY:
+                cell = accuracy.get((variant, name), {})
+                line |= {name: f"{np.mean(list(cell.values())):.1f}" if cell else None}
+            for name in MANY:
+                gain = difference(accuracy, variant, fit.base, [name])
+                has_gain = gain is not None and variant != fit.base
+                line |= {f"gain on {name}": _text(gain, 2) if has_gain else None}
+            counts = [len(accuracy.get((variant, name), {})) for name in fit.sets or MANY]
+            lines.append(line | {"splits": str(min(counts))})
+    return lines
 
 
 def _line(
