@@ -88,10 +88,10 @@ class KernelBody:
 
 def similarity(kernel: Kernel, prior: Array, z: Array, rows: Array) -> Array:
     """Return the kernel (samples, training rows), features weighed by their prior variance."""
-    tilted = (z * prior.astype(np.float32), rows * prior.astype(np.float32))
-    pairs = ((tilted[0], z), (tilted[1], rows))
-    lengths = [np.einsum("nf,nf->n", a, b, dtype=np.float64) for a, b in pairs]
-    return kernel((tilted[0] @ rows.T).astype(np.float64), *lengths)
+    root = np.sqrt(prior).astype(np.float32)
+    first, second = z * root, rows * root
+    lengths = (np.einsum("nf,nf->n", x, x).astype(np.float64) for x in (first, second))
+    return kernel((first @ second.T).astype(np.float64), *lengths)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,9 @@
 """Networks trained by descent at the exponent of strength that the folds choose, changed one way.
 
-Trained as recipe G is, without its linear path and without rewiring; how strongly features are
-drawn and weighed is not fixed but what linear members find best in folds of the training rows.
+Trained as recipe G is, without its linear path and without rewiring.  How far strength counts is
+not fixed, but what linear members find best in folds of the training rows.  As in the recipe's
+hidden layers inputs are drawn by the root of the prior and weighed so that together their variance
+follows it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ so that the steps are the same."""
 
 @dataclass(frozen=True)
 class How:
-    """What a network is trained with."""
+    """What a network is trained with; inputs are drawn by this ``power`` of the prior."""
 
     label: str
     n_neurons: int = 2000
@@ -45,6 +47,7 @@ class How:
     decay: float = 0.0
     noise: float = 0.0
     mixup: float = 0.0
+    power: float = 0.5
 
 
 WAYS = {
@@ -55,6 +58,7 @@ WAYS = {
     "descent decay": How("with decoupled decay of 1", decay=1.0),
     "descent 500": How("500 neurons instead of 2,000", n_neurons=500),
     "descent 100": How("100 epochs instead of 30", n_epochs=100),
+    "descent drawn": How("inputs drawn and weighed by the prior instead of its root", power=1.0),
 }
 DESCENT = {name: how.label for name, how in WAYS.items()}
 
@@ -73,15 +77,17 @@ def one_per_exponent(problem: Problem) -> list[MemberKind]:
 
 
 def descended(apart: Apart, q: int, seed: int, how: How) -> Answer:
-    """Train a network whose inputs are drawn and weighed by strength to the power q."""
+    """Train a network whose prior is strength to the power q."""
     problem = apart.problem
     prior = f_statistic(apart.z, problem.targets, problem.weights) ** q
-    prior = prior / prior.mean()
-    factors = np.sqrt(prior).astype(np.float32)
+    # With q = 2 as in recipe G: drawn by the strength, weighed by its root.
+    chance = prior**how.power
+    chance = chance / chance.mean()
+    factors = np.sqrt(chance).astype(np.float32)
     z, targets = with_copies(apart.z, problem.targets, how, np.random.default_rng(seed))
     n_features, n_classes = z.shape[1], targets.shape[1]
     shape = (n_features, how.n_neurons)
-    first = guided(shape, connections_wanted(shape, epsilon=EPSILON), prior + 1e-3, seed=seed)
+    first = guided(shape, connections_wanted(shape, epsilon=EPSILON), chance + 1e-3, seed=seed)
     network = SparseMLP.start(
         (*shape, n_classes),
         seed=seed,

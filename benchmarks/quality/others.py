@@ -43,6 +43,11 @@ def hidden_kinds(problem: Problem) -> list[MemberKind]:
     return [kind for kind in kinds_for(problem) if kind.body == "hidden"]
 
 
+def linear_kinds(problem: Problem) -> list[MemberKind]:
+    """Return every prior once, without a hidden layer."""
+    return [kind for kind in kinds_for(problem) if kind.body == "linear"]
+
+
 def strong_kinds(problem: Problem) -> list[MemberKind]:
     """Return those that look at strength."""
     return [kind for kind in kinds_for(problem) if kind.q]
@@ -108,7 +113,7 @@ def _spectrum(name: str, label: str, power: float) -> Others:
 
 
 def _too(name: str, label: str) -> Others:
-    return Others({f"{name} too": Variant(label, all_stay)}, CHANGES[name])
+    return Others({f"{name} too": Variant(label, all_stay)}, CHANGES[name], linear_kinds)
 
 
 def _strength(name: str, label: str, measure: Any) -> Others:
@@ -156,9 +161,9 @@ OTHERS: tuple[Others, ...] = (
     ),
     _spectrum("flatter", "linear members with flatter spectra, too", 0.5),
     _spectrum("steeper", "linear members with steeper spectra, too", 2.0),
-    _too("ranks", "members on ranks, too"),
-    _too("rows", "members on standardised samples, too"),
-    _too("clip 10", "members on z-scores clipped at 10, too"),
+    _too("ranks", "linear members on ranks, too"),
+    _too("rows", "linear members on standardised samples, too"),
+    _too("clip 10", "linear members on z-scores clipped at 10, too"),
 )
 
 FURTHER = {name: it.label for others in OTHERS for name, it in others.variants.items()}
