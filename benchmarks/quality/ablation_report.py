@@ -28,7 +28,7 @@ LARGER = """\
 ## Larger sets
 
 Changes that are for text or for products of features: accuracy in %, mean over splits, and what
-the change gains on the default.
+the change gains on the default, whose rows are those of [the study](quality.md).
 """
 
 
@@ -52,27 +52,31 @@ def write_ablation(path: Path, out: Path) -> str:
         ]
     text = INTRODUCTION + "\n" + markdown(lines) + "\n"
     if more := read_rows(larger_beside(path)):
+        study = read_rows(path.with_name("quality.csv"))
+        more += [row | {"method": "default"} for row in study if row["method"] == "ratoon"]
         text += "\n" + LARGER + "\n" + markdown(_larger_lines(more)) + "\n"
     out.write_text(text)
     return out.read_text()
 
 
 def _larger_lines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a line per variant; a set's cell is empty where the variant is not for it."""
+    """Return a line per variant with rows; a set's cell is empty where there are none of it."""
     accuracy = tabulated(rows, "accuracy")
-    lines: list[dict[str, Any]] = []
+    labels = {"default": "**the default**"}
     for fit in larger.fits().values():
-        for variant, label in fit.labels.items():
-            line: dict[str, Any] = {"variant": label}
-            for name in MANY:
-                cell = accuracy.get((variant, name), {})
-                line |= {name: f"{np.mean(list(cell.values())):.1f}" if cell else None}
-            for name in MANY:
-                gain = difference(accuracy, variant, fit.base, [name])
-                has_gain = gain is not None and variant != fit.base
-                line |= {f"gain on {name}": _text(gain, 2) if has_gain else None}
-            counts = [len(accuracy.get((variant, name), {})) for name in fit.sets or MANY]
-            lines.append(line | {"splits": str(min(counts))})
+        labels |= fit.labels
+    lines: list[dict[str, Any]] = []
+    for variant, label in labels.items():
+        cells = {name: accuracy[variant, name] for name in MANY if (variant, name) in accuracy}
+        if not cells:
+            continue
+        line: dict[str, Any] = {"variant": label} | dict.fromkeys(MANY)
+        line |= {name: f"{np.mean(list(cell.values())):.1f}" for name, cell in cells.items()}
+        for name in MANY:
+            gain = difference(accuracy, variant, "default", [name])
+            has_gain = gain is not None and variant != "default"
+            line[f"gain on {name}"] = _text(gain, 2) if has_gain else None
+        lines.append(line | {"splits": str(min(map(len, cells.values())))})
     return lines
 
 
