@@ -60,7 +60,7 @@ def less_chance(z: Array, targets: Array, weights: Array) -> Strengths:
 
     >>> z = np.array([[0.0, 1.0], [0.1, -1.0], [5.0, 1.0], [5.1, -1.0]])
     >>> y = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, 1.0]])
-    >>> less_chance(z, y, np.ones(4)).tolist()
+    >>> less_chance(z, y, np.ones(4)).round(6).tolist()
     [4999.0, 1e-06]
     """
     return np.maximum(f_statistic(z, targets, weights) - 1.0, SMALLEST)
