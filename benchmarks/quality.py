@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from quality import ablation, guided_forms
-from quality.ablation_report import write_ablation
+from quality import ablation, guided_forms, larger
+from quality.ablation_report import larger_beside, write_ablation
 from quality.guided_forms_report import write_forms
 from quality.regression import study
 from quality.report import write_report
@@ -68,7 +68,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=default_folder(), help="folder of .mat, .npz")
     parser.add_argument("--sets", help="names, or 'wide' for the seven wide development sets")
     parser.add_argument("--splits", type=numbers, default=numbers("0-19"))
-    parser.add_argument("--methods", help=f"of {', '.join(METHODS)}")
+    parser.add_argument(
+        "--methods", help=f"of {', '.join(METHODS)}; with --ablation names of its rows"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rows", type=Path, default=RESULTS / "quality.csv")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality.md")
@@ -99,6 +101,23 @@ def wide_or_given(given: argparse.Namespace) -> list[str]:
     return wide if given.sets in (None, "wide") else given.sets.split(",")
 
 
+def take_default_apart(given: argparse.Namespace) -> None:
+    """Run what the ablation misses, and write its tables."""
+    rows = given.rows.with_name("ablation.csv")
+    known = [name for name in (*WIDE, *MANY) if name in names_in(given.data)]
+    wide = [name for name in known if name in WIDE]
+    sets = {None: known, "wide": wide}.get(given.sets) or given.sets.split(",")
+    splits = given.splits[:2] if given.quick else given.splits
+    only = given.methods.split(",") if given.methods else None
+    if not given.report:
+        how = (splits, given.data, given.minutes, only)
+        small = [name for name in sets if name not in MANY]
+        many = [name for name in sets if name in MANY]
+        if ablation.run_missing(rows, small, *how):
+            ablation.run_missing(larger_beside(rows), many, *how, larger.fits())
+    print(write_ablation(rows, given.out.with_name("ablation.md")))
+
+
 def main() -> None:
     """Run what is missing, and write tables and picture."""
     given = arguments()
@@ -118,11 +137,7 @@ def main() -> None:
         print(write_map(rows, given.out.with_name("rewiring.md")))
         return
     if given.ablation:
-        rows = given.rows.with_name("ablation.csv")
-        splits = given.splits[:2] if given.quick else given.splits
-        if not given.report:
-            ablation.run_missing(rows, wide_or_given(given), splits, given.data, given.minutes)
-        print(write_ablation(rows, given.out.with_name("ablation.md")))
+        take_default_apart(given)
         return
     if given.guided_forms:
         rows = given.rows.with_name("guided-forms.csv")

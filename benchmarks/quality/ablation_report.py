@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from common.tables import markdown
 
+from quality import larger
 from quality.ablation import Fit, fits
 from quality.compare import Difference, Table, difference, tabulated
 from quality.rows import read_rows
-from quality.sets import WIDE
+from quality.sets import MANY, WIDE
 
 INTRODUCTION = """\
 # What every part of the default recipe is worth
@@ -22,6 +23,18 @@ gains, split by split, in points, ± its standard error over splits; then every 
 that the change is better than the default on these splits; nothing was chosen by that.
 Log-loss: less is better.
 """
+
+LARGER = """\
+## Larger sets
+
+Changes that are for text or for products of features: accuracy in %, mean over splits, and what
+the change gains on the default, whose rows are those of [the study](quality.md).
+"""
+
+
+def larger_beside(path: Path) -> Path:
+    """Return where rows of larger sets are."""
+    return path.with_name(f"{path.stem}-larger.csv")
 
 
 def write_ablation(path: Path, out: Path) -> str:
@@ -35,10 +48,36 @@ def write_ablation(path: Path, out: Path) -> str:
         lines += [
             _line(accuracy, losses, fit, variant, label, sets)
             for variant, label in fit.labels.items()
-            if all(accuracy.get((variant, name)) for name in sets)
+            if sets and all(accuracy.get((variant, name)) for name in sets)
         ]
-    out.write_text(INTRODUCTION + "\n" + markdown(lines) + "\n")
+    text = INTRODUCTION + "\n" + markdown(lines) + "\n"
+    if more := read_rows(larger_beside(path)):
+        study = read_rows(path.with_name("quality.csv"))
+        more += [row | {"method": "default"} for row in study if row["method"] == "ratoon"]
+        text += "\n" + LARGER + "\n" + markdown(_larger_lines(more)) + "\n"
+    out.write_text(text)
     return out.read_text()
+
+
+def _larger_lines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line per variant with rows; a set's cell is empty where there are none of it."""
+    accuracy = tabulated(rows, "accuracy")
+    labels = {"default": "**the default**"}
+    for fit in larger.fits().values():
+        labels |= fit.labels
+    lines: list[dict[str, Any]] = []
+    for variant, label in labels.items():
+        cells = {name: accuracy[variant, name] for name in MANY if (variant, name) in accuracy}
+        if not cells:
+            continue
+        line: dict[str, Any] = {"variant": label} | dict.fromkeys(MANY)
+        line |= {name: f"{np.mean(list(cell.values())):.1f}" for name, cell in cells.items()}
+        for name in MANY:
+            gain = difference(accuracy, variant, "default", [name])
+            has_gain = gain is not None and variant != "default"
+            line[f"gain on {name}"] = _text(gain, 2) if has_gain else None
+        lines.append(line | {"splits": str(min(map(len, cells.values())))})
+    return lines
 
 
 def _line(

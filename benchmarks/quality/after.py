@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ from ratoon.training import Callback, Training
 Array = NDArray[Any]
 
 N_NEURONS, N_EPOCHS, LAST = 1000, 30, 10
+
+GUIDED = {
+    "guided": "`GuidedSET` in the paper's model, last epoch",
+    "guided last ten": "mean of its last ten epochs",
+    "guided four": "mean of epochs 10, 20, 30, 40",
+}
 
 
 def with_residual(apart: Apart, seed: int) -> Answer:
@@ -61,8 +68,9 @@ class Snapshots(Callback):
         self.chances.append(softmax(outputs, axis=1))
 
 
-def guided_snapshots(parts: Split, seed: int) -> dict[str, Answer]:
+def guided_snapshots(parts: Split, seed: int, wanted: Collection[str]) -> dict[str, Answer]:
     """Return `GuidedSET` in the paper's model: its last epoch, and averages over epochs."""
+    del wanted
     kept = Snapshots(parts.x_test)
     networks.guided_set(parts, seed, callbacks=[kept])
     n_epochs = len(kept.chances)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ratoon.recipe.views import View
 from ratoon.rng import derive_generator, draw_root
 
 Array = NDArray[Any]
+Kinds = Callable[[Problem], list[MemberKind]]
 
 
 @contextmanager
@@ -59,12 +60,14 @@ class Apart:
 class Weighing:
     """How members become one: which are there, how sharply errors count, where classes meet.
 
-    ``boundary`` is how much the frequencies of classes count, None leaves outputs where least
-    squares puts them.  ``shares`` is "soft", "best" for the one best member, or "equal" for members
-    that count alike.  With ``from_folds`` the models of the folds speak, not those of all rows.
+    ``belief`` is how far a member is believed before it is judged, 0 leaves it out.  ``boundary``
+    is how much the frequencies of classes count, None leaves outputs where least squares puts them.
+    ``shares`` is "soft", "best" for the one best member, "equal" for members or "exponents" for
+    exponents that count alike, "inside" for members whose penalties are mixed before they are
+    compared.  With ``from_folds`` the models of the folds speak, not those of all rows.
     """
 
-    is_member: Callable[[MemberKind], bool] = lambda kind: True
+    belief: Callable[[MemberKind], float] = lambda kind: 1.0
     sharpness: float = committee.SHARPNESS_OF_CLASSES
     boundary: float | None = calibration.PRIOR_WEIGHT
     shares: str = "soft"
@@ -78,10 +81,12 @@ def problem_of(parts: Split) -> Problem:
     return Problem(x, targets, np.ones(len(parts.y)), parts.y, "softmax")
 
 
-def take_apart(parts: Split, seed: int, *, with_folds: bool = False) -> Apart:
+def take_apart(
+    parts: Split, seed: int, *, with_folds: bool = False, kinds_of: Kinds = kinds_for
+) -> Apart:
     """Judge all members in folds of the training rows and fit them all to all rows."""
     problem, root = problem_of(parts), draw_root(seed)
-    kinds, penalties = kinds_for(problem), penalties_for(problem)
+    kinds, penalties = kinds_of(problem), penalties_for(problem)
     view = View.of(problem.x, problem.weights)
     z, z_test = view.read(problem.x), view.read(parts.x_test.astype(np.float32))
     said: list[list[Array]] = []
@@ -98,35 +103,53 @@ def take_apart(parts: Split, seed: int, *, with_folds: bool = False) -> Apart:
     assert seen.all(), "small sets are judged row by row"
     by_folds = np.mean([np.array(fold) for fold in said], axis=0) if with_folds else np.empty(0)
     # The default fits only members it keeps; those come first, so that they are the very same.
-    kept = shares_of(errors, problem, Weighing(), kinds).sum(axis=1) > 0
+    whole = Apart(problem, kinds, errors, held_out, np.empty(0), by_folds, z, z_test)
+    kept = shares_of(whole).sum(axis=1) > 0
     order = [*np.flatnonzero(kept), *np.flatnonzero(~kept)]
     rng = derive_generator(root, "committee")
     members = fit_members(problem, view, z, [kinds[i] for i in order], penalties, rng)
     test = np.empty((len(kinds), penalties.size, len(z_test), problem.targets.shape[1]))
     for number, member in zip(order, members, strict=True):
         test[number] = member.outputs(z_test)
-    return Apart(problem, kinds, errors, held_out, test, by_folds, z, z_test)
+    return replace(whole, test=test)
 
 
-def shares_of(
-    errors: Array, problem: Problem, how: Weighing, kinds: list[MemberKind]
-) -> NDArray[np.float64]:
+def shares_of(apart: Apart, how: Weighing = Weighing()) -> NDArray[np.float64]:  # noqa: B008
     """Return shares (members, penalties) that sum to 1."""
-    there = np.array([how.is_member(kind) for kind in kinds])
-    errors = np.where(there[:, None], errors, np.inf)
+    problem, kinds = apart.problem, apart.kinds
+    beliefs = np.array([how.belief(kind) for kind in kinds])
+    errors = np.where(beliefs[:, None] > 0, apart.errors, np.inf)
     if how.shares == "best":
         return np.asarray(errors == errors.min(), dtype=np.float64)
-    shares = committee._shares(errors, problem.n_samples, how.sharpness, np.ones(len(kinds)))
-    if how.shares == "equal":
-        sums = shares.sum(axis=1, keepdims=True)
-        return np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0) / there.sum()
+    shares = committee._shares(errors, problem.n_samples, how.sharpness, beliefs)
+    if how.shares in ("equal", "exponents"):
+        by_q = how.shares == "exponents"
+        groups = np.array([kind.q for kind in kinds]) if by_q else np.arange(len(kinds))
+        sums = np.array([shares[groups == group].sum() for group in groups])[:, None]
+        shares = np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0)
+        return np.asarray(shares / shares.sum())
+    if how.shares == "inside":
+        inside = shares / shares.sum(axis=1, keepdims=True)
+        judged = np.einsum("mp,mpno->mno", inside, apart.held_out)
+        left = np.square(judged - problem.targets).mean(axis=(1, 2))[:, None]
+        shares = inside * committee._shares(left, problem.n_samples, how.sharpness, beliefs)
     return np.asarray(committee._without_small(shares, problem))
+
+
+def beside(first: Apart, second: Apart, stays: Callable[[MemberKind], bool]) -> Apart:
+    """Put other members, judged on the same folds, beside those of the first that stay."""
+    kept = [number for number, kind in enumerate(first.kinds) if stays(kind)]
+    joined = {
+        name: np.concatenate((getattr(first, name)[kept], getattr(second, name)))
+        for name in ("errors", "held_out", "test")
+    }
+    return replace(first, kinds=[first.kinds[k] for k in kept] + second.kinds, **joined)
 
 
 def weigh(apart: Apart, how: Weighing = Weighing()) -> tuple[Array, Array, float]:  # noqa: B008
     """Return outputs for held-out training rows and for test rows, and the temperature."""
     problem = apart.problem
-    shares = shares_of(apart.errors, problem, how, apart.kinds)
+    shares = shares_of(apart, how)
     said = apart.by_folds if how.from_folds else apart.test
     judged, test = (np.einsum("mp,mpno->no", shares, part) for part in (apart.held_out, said))
     given = (problem.targets, problem.weights, problem.kind)
