@@ -39,6 +39,8 @@ class RatoonNetwork(Reference):
         steps = [self.rule] * -(-x.shape[0] // batch)
         samples = as_samples(x, np.float32)
         outcome = self.native.train(samples, targets, order, batch, Rule.MOMENTUM, steps)
+        if outcome.diverged:  # and so left most of its steps out
+            raise RuntimeError("the training diverged; its time says nothing")
         return [outcome.loss]
 
     def step(self, x: Array, targets: Array) -> float:

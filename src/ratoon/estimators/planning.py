@@ -153,9 +153,7 @@ def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
     return round(n_connections * (_INDEX_BYTES + _REGROWN * (_INDEX_BYTES + weight_size)))
 
 
-def workspace_bytes(
-    widths: tuple[int, ...], batch: int, itemsize: int, n_threads: int = 1
-) -> int:
+def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_threads: int = 1) -> int:
     """Return the working memory of a minibatch: activations of all layers, errors of two.
 
     Several threads have the inputs of the next minibatch besides.
