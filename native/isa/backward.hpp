@@ -18,6 +18,16 @@ RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, 
     if constexpr (rule == Rule::adam) fetch_stream(values.second, k);
 }
 
+// How many connections come before the first whose weight begins a vector's worth of memory.  Eight
+// weights that cross into the next cache line are read and written twice, as is their momentum; but
+// one by one connections are slow, and a short tile has nothing to gain.
+template <typename T>
+RATOON_INLINE Index until_aligned(const T* weights, Index n) {
+    constexpr std::uintptr_t size = sizeof(Vec<T>);
+    const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(weights) % size;
+    return n < 256 ? 0 : Index((size - beyond) % size / sizeof(T));
+}
+
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
 template <typename T, int V, bool with_dx, bool far>
 RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, const T* dy,
@@ -65,8 +75,15 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
                    Index lanes, const Step<T>& given) {
     const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
     const T* weights = values.weights;
+    const auto one_alone = [&](Index k) {
+        const Vec<T> weight = with_dx ? broadcast(weights[k]) : Vec<T>{};
+        const Vec<T> product =
+            backward_one<T, V, with_dx, false>(packed[k], 0, weight, x, dy, dx, lanes);
+        apply<rule, T, T>(values, k, sum_of(product), step);
+    };
     Index k = 0;
     const Index reach = far ? kAhead : 0;
+    for (const Index head = until_aligned(weights, n); k < head; ++k) one_alone(k);
     for (; k + 8 + reach <= n; k += 8) {
         fetch_streams<rule, with_dx>(packed, values, k);
         Vec<T> products[8];
@@ -76,12 +93,7 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
         }
         apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
     }
-    for (; k < n; ++k) {
-        const Vec<T> weight = with_dx ? broadcast(weights[k]) : Vec<T>{};
-        const Vec<T> product =
-            backward_one<T, V, with_dx, false>(packed[k], 0, weight, x, dy, dx, lanes);
-        apply<rule, T, T>(values, k, sum_of(product), step);
-    }
+    for (; k < n; ++k) one_alone(k);
 }
 
 template <Rule rule, typename T, bool with_dx>

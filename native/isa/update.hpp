@@ -81,7 +81,8 @@ RATOON_INLINE void with_rule(Rule rule, F f) {
 }
 
 template <typename T>
-void update(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step) {
+void update(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& given) {
+    const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
     with_rule(rule, [&]<Rule r>() {
         Index k = 0;
         for (; k + 8 <= n; k += 8) apply<r, T, Vec<T>>(values, k, load(gradient + k), step);
