@@ -21,26 +21,32 @@ constexpr Index kLanes = 8;
 constexpr Index padded_to_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
+// Whether an array of the very same size will be wanted again soon after this one is released.
+enum class Use { once, recurring };
+
 // Aligned memory for `Buffer`; see memory.cpp.  Throws std::bad_alloc.
-void* allocate_aligned(std::size_t bytes);
-void release_aligned(void* block, std::size_t bytes) noexcept;
+void* allocate_aligned(std::size_t bytes, Use use);
+void release_aligned(void* block, std::size_t bytes, Use use) noexcept;
 
 // Owned, aligned, uninitialised memory.
 template <typename T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(Index size) : size_(size) {
-        if (size > 0) data_ = static_cast<T*>(allocate_aligned(std::size_t(size) * sizeof(T)));
+    explicit Buffer(Index size, Use use = Use::once) : size_(size), use_(use) {
+        if (size > 0) data_ = static_cast<T*>(allocate_aligned(std::size_t(size) * sizeof(T), use));
     }
     Buffer(Buffer&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+        : data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0)),
+          use_(other.use_) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
+        std::swap(use_, other.use_);
         return *this;
     }
-    ~Buffer() { release_aligned(data_, std::size_t(size_) * sizeof(T)); }
+    ~Buffer() { release_aligned(data_, std::size_t(size_) * sizeof(T), use_); }
 
     T* data() { return data_; }
     const T* data() const { return data_; }
@@ -54,6 +60,7 @@ class Buffer {
   private:
     T* data_ = nullptr;
     Index size_ = 0;
+    Use use_ = Use::once;
 };
 
 }  // namespace ratoon

@@ -1,8 +1,9 @@
-// Memory for buffers: huge pages where that pays, and a few large blocks kept for the next use.
+// Memory for buffers: huge pages where that pays, and some blocks kept for the next use.
 //
-// A rewiring needs an index array for some milliseconds and gives the old one back.  Fresh pages
-// must be cleared by the system each time, which took longer than the rewiring's own work; so up
-// to kKeptBytes of released blocks wait here instead.
+// A rewiring needs an index array for some milliseconds and gives the old one back; an epoch needs
+// activations.  Fresh pages must be cleared by the system each time, which took longer than the
+// rewiring's own work and 4 % of a short epoch on two threads; so up to kKeptBytes of released
+// blocks wait here instead.
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLine = 64, kHugePage = std::size_t(2) << 20;
 constexpr std::size_t kKeptBytes = std::size_t(128) << 20;
-constexpr int kKeptBlocks = 8;
+constexpr int kKeptBlocks = 32;
 
 struct Block {
     void* data = nullptr;
@@ -31,8 +32,12 @@ struct Block {
 std::mutex mutex;
 Block kept[kKeptBlocks];
 std::size_t kept_bytes = 0;
+int next_kept = 0;  // the place filled the longest ago
 
 bool is_large(std::size_t bytes) { return bytes >= 2 * kHugePage; }
+bool is_worth_keeping(std::size_t bytes, Use use) {
+    return is_large(bytes) || (use == Use::recurring && bytes >= (std::size_t(1) << 17));
+}
 
 std::size_t rounded(std::size_t bytes) {
     const std::size_t unit = is_large(bytes) ? kHugePage : kLine;
@@ -52,14 +57,20 @@ void* take_kept(std::size_t bytes) {
     return nullptr;
 }
 
-// Keeps the block, letting older ones go to make room; false if it should be freed.
+// Small blocks are cut from plain ones, whose address stands before them.
+void free_block(void* block, std::size_t bytes) {
+    std::free(is_large(bytes) ? block : static_cast<void**>(block)[-1]);
+}
+
+// Keeps the block, letting those kept the longest go to make room; false if it should be freed.
 bool keep(void* data, std::size_t bytes) {
     const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
     if (!lock.owns_lock() || bytes > kKeptBytes) return false;
-    for (Block& block : kept) {
-        if (block.data != nullptr && kept_bytes + bytes <= kKeptBytes) continue;
+    for (int tried = 0; tried < kKeptBlocks; ++tried) {
+        Block& block = kept[next_kept];
+        next_kept = (next_kept + 1) % kKeptBlocks;
         kept_bytes -= block.bytes;
-        std::free(block.data);
+        if (block.data != nullptr) free_block(block.data, block.bytes);
         block = {};
         if (kept_bytes + bytes <= kKeptBytes) {
             block = {data, bytes};
@@ -70,10 +81,11 @@ bool keep(void* data, std::size_t bytes) {
     return false;
 }
 
-// Small blocks are cut from plain ones with a line to spare, whose address stands before them. With
-// aligned blocks of the system's a fit's peak differed from process to process by up to a sixth,
-// and was higher; splinters left around them are the likely cause, which was not looked into.
+// With aligned blocks of the system's a fit's peak differed from process to process by up to a
+// sixth, and was higher; splinters left around them are the likely cause, which was not looked
+// into.
 void* allocate_small(std::size_t bytes) {
+    // A line to spare: for the alignment, and for where the block began.
     void* whole = std::malloc(bytes + kLine);
     if (whole == nullptr) throw std::bad_alloc();
     const auto address = (reinterpret_cast<std::uintptr_t>(whole) + kLine) / kLine * kLine;
@@ -83,7 +95,6 @@ void* allocate_small(std::size_t bytes) {
 }
 
 void* allocate_large(std::size_t bytes) {
-    if (void* block = take_kept(bytes)) return block;
     void* block = std::aligned_alloc(kHugePage, bytes);
     if (block == nullptr) throw std::bad_alloc();
 #if defined(__linux__)
@@ -94,19 +105,18 @@ void* allocate_large(std::size_t bytes) {
 
 }  // namespace
 
-void* allocate_aligned(std::size_t bytes) {
+void* allocate_aligned(std::size_t bytes, Use use) {
     bytes = rounded(bytes);
+    if (is_worth_keeping(bytes, use)) {
+        if (void* block = take_kept(bytes)) return block;
+    }
     return is_large(bytes) ? allocate_large(bytes) : allocate_small(bytes);
 }
 
-void release_aligned(void* block, std::size_t bytes) noexcept {
+void release_aligned(void* block, std::size_t bytes, Use use) noexcept {
     if (block == nullptr) return;
     bytes = rounded(bytes);
-    if (!is_large(bytes)) {
-        std::free(static_cast<void**>(block)[-1]);
-    } else if (!keep(block, bytes)) {
-        std::free(block);
-    }
+    if (!is_worth_keeping(bytes, use) || !keep(block, bytes)) free_block(block, bytes);
 }
 
 }  // namespace ratoon

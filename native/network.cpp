@@ -33,14 +33,14 @@ void Network<T>::prepare(Index batch, bool training) {
     Index widest = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Grid& grid = layers_[l].topology->grid();
-        activations_.emplace_back(grid.n_out * lanes_);
+        activations_.emplace_back(grid.n_out * lanes_, Use::recurring);
         const bool kept = training && layers_[l].activation == Activation::all_relu;
-        before_.emplace_back(kept ? grid.n_out * lanes_ : 0);
+        before_.emplace_back(kept ? grid.n_out * lanes_ : 0, Use::recurring);
         widest = std::max(widest, grid.n_out);
     }
     if (training) {
-        deltas_[0] = Buffer<T>(widest * lanes_);
-        deltas_[1] = Buffer<T>(widest * lanes_);
+        deltas_[0] = Buffer<T>(widest * lanes_, Use::recurring);
+        deltas_[1] = Buffer<T>(widest * lanes_, Use::recurring);
     }
     capacity_ = lanes_;
 }
@@ -69,7 +69,9 @@ template <typename T>
 void Network<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
                       Index n) {
     if (sparse_ != nullptr) return sparse_->load(samples, how, order, n, lanes_);
-    if (activations_[0].size() == 0) activations_[0] = Buffer<T>(n_in() * capacity_);
+    if (activations_[0].size() == 0) {
+        activations_[0] = Buffer<T>(n_in() * capacity_, Use::recurring);
+    }
     if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
     const Beside tasks = loading(samples, how, order, n, rows(0));
     run_tasks(tasks.n, samples.n_features * n / 8, n_threads_, tasks.task);

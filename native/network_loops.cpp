@@ -143,7 +143,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     // Several threads load the next minibatch when the first of them runs out of tiles to update;
     // one thread would only need the memory.
     const bool ahead = n_threads_ > 1 && !in_blocks && samples.row_starts == nullptr;
-    if (ahead && ahead_.size() == 0) ahead_ = Buffer<T>(n_in() * capacity_);
+    if (ahead && ahead_.size() == 0) ahead_ = Buffer<T>(n_in() * capacity_, Use::recurring);
     const Layer<T>& last = layers_.back();
     if (!in_blocks && layers_.size() > 1 && Masks::suit(*last.topology, last.values, lanes_)) {
         masks_ = std::make_unique<Masks>(*last.topology);

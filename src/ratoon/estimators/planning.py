@@ -59,12 +59,10 @@ class FitPlan:
     @property
     def peak_bytes(self) -> int:
         """The most that is held at any moment."""
-        # A rewiring and the working space take turns in the same memory, unless the arrays of the
-        # rewiring are so large that they are kept.
-        passing = (self.workspace_bytes, self.rewiring_bytes)
-        kept = _INDEX_BYTES * max(self.connections) >= _LARGE_BYTES
+        # The working space is kept for the next epoch while a rewiring is under way.
+        passing = self.workspace_bytes + self.rewiring_bytes
         staying = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
-        return max(staying + (sum(passing) if kept else max(passing)), _STATISTICS_BYTES)
+        return max(staying + passing, _STATISTICS_BYTES)
 
     @property
     def seconds(self) -> float:

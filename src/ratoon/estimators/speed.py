@@ -25,7 +25,7 @@ from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 
 _CACHE_BYTES = 512_000
-_PER_DOUBLING = 0.27
+_PER_DOUBLING = 0.24
 _AT_LEAST = 0.83
 _SECONDS_PER_EPOCH = 3e-4
 _SECONDS_PER_STEP = 5e-6
@@ -83,7 +83,7 @@ def slowness(row_bytes: float) -> float:
     Examples
     --------
     >>> [round(slowness(kilobytes * 1000), 2) for kilobytes in (0, 512, 1024, 8192)]
-    [0.83, 1.0, 1.27, 2.08]
+    [0.83, 1.0, 1.24, 1.96]
     """
     if row_bytes <= _CACHE_BYTES:
         return _AT_LEAST + (1.0 - _AT_LEAST) * row_bytes / _CACHE_BYTES
