@@ -29,7 +29,7 @@ from scaling import network_of
 EXAMPLES = """\
   peers.py --json peers.json --plot peers.svg      an hour or so
   peers.py --json peers.json --resume --minutes 5  the next five minutes of it
-  peers.py --models a,cifar90 --no-growth --budget 2
+  peers.py --models a,cifar90 --no-growth --budget 2 --rounds 3
   peers.py --models b --max-connections 1e6        a quick look at everything
 """
 GROWTH = tuple(name for name in REFERENCES if name != "scikit-learn MLPClassifier")
@@ -66,14 +66,39 @@ class Record:
 
 
 def measure_models(given: argparse.Namespace, record: Record) -> None:
-    """Measure every reference on every model, as far as that has not been done."""
+    """Measure every reference on every model, as far as that has not been done.
+
+    In every round each has a process of its own, one after the other; the quickest counts.
+    """
     for model in chosen(given.models, SHAPES):
         rows = record.content["models"].setdefault(model.name, {})
-        for name in given.references.split(","):
-            if name not in rows and record.has_time:
-                rows[name] = measure_one(name, model, given)
-                print(f"{model.name}: " + said({name: rows[name]}), flush=True)
-                record.save()
+        for number in range(given.rounds):
+            for name in given.references.split(","):
+                if n_rounds(rows.get(name)) == number and record.has_time:
+                    found = measure_one(name, model, given)
+                    print(f"{model.name}: " + said({name: found}), flush=True)
+                    rows[name] = better_of(rows.get(name), found)
+                    record.save()
+
+
+def n_rounds(row: dict[str, Any] | None) -> int | None:
+    """Return in how many rounds a reference was measured; None if it cannot be."""
+    if row is None:
+        return 0
+    return len(row["seconds_by_round"]) if "seconds_by_round" in row else None
+
+
+def better_of(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the quicker of two measurements, with the seconds of both.
+
+    >>> better_of({"seconds": 2.0, "seconds_by_round": [2.0]}, {"seconds": 3.0})
+    {'seconds': 2.0, 'seconds_by_round': [2.0, 3.0]}
+    """
+    if "seconds" not in found:
+        return before or found
+    rounds = (before["seconds_by_round"] if before else []) + [found["seconds"]]
+    better = before if before and before["seconds"] <= found["seconds"] else found
+    return {**better, "seconds_by_round": rounds}
 
 
 def measure_one(name: str, model: Model, given: argparse.Namespace) -> dict[str, Any]:
@@ -199,6 +224,7 @@ def main() -> None:
     add("--references", default=",".join(REFERENCES), help="names as in the table, in commas")
     add("--threads", type=int, default=1)
     add("--budget", type=float, default=8.0, help="seconds per measurement")
+    add("--rounds", type=int, default=1, help="processes per measurement; the quickest counts")
     add("--timeout", type=float, default=600.0, help="seconds after which a measurement is ended")
     add("--limit-gb", type=float, default=8.0, help="memory that dense references may take")
     add("--no-growth", action="store_true", help="leave the growth and its picture out")
