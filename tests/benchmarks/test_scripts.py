@@ -191,6 +191,10 @@ def test_peers_go_on_where_they_ended(tmp_path):
     assert "|  | b | cifar99 |" in tables.read_text()
     late = run_for_json("peers", tmp_path, "--models", "d", *only, "--resume", "--minutes", 0)
     assert late == both, "nothing was measured, and nothing is written"
+    again = run_for_json("peers", tmp_path, "--models", "b", *only, "--resume", "--rounds", 2)
+    rounds = again["models"]["b"]["ratoon"]["seconds_by_round"]
+    assert len(rounds) == 2
+    assert again["models"]["b"]["ratoon"]["seconds"] == min(rounds)
 
 
 @pytest.mark.slow
