@@ -20,11 +20,10 @@ def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     >>> strongest_of_each_sign(np.array([3.0, -1.0, 0.5, -4.0]), 0.5)
     array([0, 3])
     """
-    survivors = []
+    stays = np.zeros(weights.size, dtype=bool)
     for slots in (np.flatnonzero(np.signbit(weights)), np.flatnonzero(~np.signbit(weights))):
-        weakest_first = slots[np.argsort(np.abs(weights[slots]), kind="stable")]
-        survivors.append(weakest_first[round(zeta * slots.size) :])
-    return np.sort(np.concatenate(survivors))
+        stays[slots[strongest(weights[slots], round(zeta * slots.size))]] = True
+    return np.flatnonzero(stays)
 
 
 def strongest(weights: NDArray[Any], n_pruned: int) -> IntArray:
