@@ -41,8 +41,7 @@ RATOON_INLINE void forward_four(const Packed* p, const Packed* ahead, const T* w
     forward_one<T, V, whole, far>(p[3], ahead[3], w.template broadcast_of<3>(), x, y, lanes);
 }
 
-// Eight at a time: a loop of four took 5 % longer, one of sixteen no less.  Sixteen to a line of
-// the streams.
+// Eight at a time: a loop of four took 5 % longer.  Sixteen to a line of the streams.
 template <typename T, int V, bool whole, bool far>
 void forward_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                      Index lanes) {

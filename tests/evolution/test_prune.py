@@ -14,10 +14,11 @@ def weights_of(kind, size):
         "many equal": np.round(drawn, 1),
         "zeros of both signs": np.copysign(np.float32(0), drawn),
         "one sign": np.abs(drawn),
+        "mostly no numbers": np.where(drawn < 1, np.copysign(np.float32(np.nan), drawn), drawn),
     }[kind]
 
 
-KINDS = ("all different", "many equal", "zeros of both signs", "one sign")
+KINDS = ("all different", "many equal", "zeros of both signs", "one sign", "mostly no numbers")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -41,8 +41,10 @@ def strongest(weights: NDArray[Any], n_pruned: int) -> IntArray:
     magnitudes = np.abs(weights)
     # A sort would need five times the memory.
     least = np.partition(magnitudes, n_pruned - 1)[n_pruned - 1]
-    stays = ~(magnitudes < least)
-    ties = np.flatnonzero(magnitudes == least)
+    # What is not a number counts as the strongest, as in a sort.
+    is_tie = np.isnan(magnitudes) if np.isnan(least) else magnitudes == least
+    stays = is_tie.copy() if np.isnan(least) else ~(magnitudes < least)
+    ties = np.flatnonzero(is_tie)
     stays[ties[: n_pruned - int(np.count_nonzero(~stays))]] = False
     return np.flatnonzero(stays)
 
