@@ -18,6 +18,9 @@ using Half = std::uint16_t;
 // one neuron for the whole batch, padded to a multiple of this.
 constexpr Index kLanes = 8;
 
+// A layer of at most this many outputs is *narrow*.
+constexpr Index kNarrow = 32;
+
 constexpr Index padded_to_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 

@@ -69,12 +69,18 @@ struct Masked {
     Index n_inputs = 0, n_out = 0, n_connections = 0;
 };
 
+// What kernels want to know of a tile.
+struct TileKind {
+    bool far = false;    // its rows exceed the cache, so that fetching them ahead pays
+    bool small = false;  // at most kSmallSide inputs and outputs
+};
+constexpr Index kSmallSide = 16384;
+
 template <typename T>
 struct Kernels {
-    // y[output] += w * x[input] for the n connections of a tile.  `far` says that the rows of a
-    // tile exceed the second-level cache, so that prefetching pays.
+    // y[output] += w * x[input] for the n connections of a tile.
     void (*forward)(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
-                    bool far);
+                    TileKind kind);
     // The same for a layer of few outputs: y holds kNarrowCopies copies of every output's row, side
     // by side, used in turn so that additions to one row do not wait for each other.
     void (*forward_narrow)(const Packed* packed, const T* weights, Index n, const T* x, T* y,
@@ -82,7 +88,7 @@ struct Kernels {
     // For every connection: g = <dy[output], x[input]>, then the rule; and, where dx is given,
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
-                     const T* dy, T* dx, Index lanes, const Step<T>& step, bool far);
+                     const T* dy, T* dx, Index lanes, const Step<T>& step, TileKind kind);
     // Both for a strip of a narrow layer told by masks, and at most eight samples in rows of eight;
     // null where there are none.  sums[output] is overwritten, and so is dx.
     void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,
@@ -114,9 +120,6 @@ struct Kernels {
 // Copies of the output rows that forward_narrow works with: as many for any number of lanes, or
 // else a prediction would depend on what else is in its batch.
 constexpr Index kNarrowCopies = 8;
-
-// A layer of at most this many outputs is *narrow*.
-constexpr Index kNarrow = 32;
 
 // The kernels in use.  The best set the processor has, or the one named by RATOON_ISA
 // (baseline, avx2, avx512); throws std::runtime_error when that one is not to be had.

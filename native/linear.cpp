@@ -16,8 +16,9 @@ constexpr Index kFarBytes = Index(512) << 10, kFarBytesWithDx = Index(24) << 10;
 constexpr Index kWorthThreads = 6000;
 
 template <typename T>
-bool is_far(const Tile& tile, Index lanes, Index limit) {
-    return Index(tile.outputs) * lanes * Index(sizeof(T)) > limit;
+TileKind kind_of(const Tile& tile, Index lanes, Index limit) {
+    return {Index(tile.outputs) * lanes * Index(sizeof(T)) > limit,
+            Index(std::max(tile.inputs, tile.outputs)) <= kSmallSide};
 }
 
 // About the number of vector operations of a pass over the layer.
@@ -86,20 +87,21 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
         kernels<T>().fill_rows(bias + first, last - first, lanes, y + first * lanes);
         for (Index in_tile = 0; in_tile < grid.tiles_in(); ++in_tile) {
             const Index t = out_tile * grid.tiles_in() + in_tile;
-            const bool far = is_far<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);
+            const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);
             in_pieces(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], false, 0,
                       [&](Index k, Index n, const Values<T>& piece) {
                           kernels<T>().forward(packed + starts[t] + k, piece.weights, n,
                                                x + grid.first_input(in_tile) * lanes,
-                                               y + first * lanes, lanes, far);
+                                               y + first * lanes, lanes, kind);
                       });
         }
         if (finish) finish(first, last);
     });
 }
 
-// A strip of inputs belongs to one task: it adds to its own rows of dx and nobody else's.  Without
-// dx, as in the first layer of a network, all tiles are independent.
+// A strip of inputs, or a part of one, belongs to one task: it adds to its own rows of dx and
+// nobody else's, output by output however strips are cut.  Without dx, as in the first layer of a
+// network, all tiles are independent.
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
@@ -109,33 +111,49 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     const Packed* packed = topology.packed().data();
     const Index work = work_of(topology, lanes);
     const Index limit = dx == nullptr ? kFarBytes : kFarBytesWithDx;
-    const auto one_tile = [&](Index in_tile, Index out_tile) {
-        const Index t = out_tile * grid.tiles_in() + in_tile;
+    const auto one_tile = [&](Index in_tile, Index out_tile, Index begin, Index end) {
         const Index first = grid.first_input(in_tile) * lanes;
-        const bool far = is_far<T>(grid.tile(in_tile, out_tile), lanes, limit);
-        in_pieces(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], changes_weights(rule),
-                  step.rounding_seed, [&](Index k, Index n, const Values<T>& piece) {
-                      kernels<T>().backward(rule, packed + starts[t] + k, piece, n, x + first,
+        const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, limit);
+        in_pieces(values.at(begin), begin, end - begin, changes_weights(rule), step.rounding_seed,
+                  [&](Index k, Index n, const Values<T>& piece) {
+                      kernels<T>().backward(rule, packed + begin + k, piece, n, x + first,
                                             dy + grid.first_output(out_tile) * lanes,
-                                            dx == nullptr ? nullptr : dx + first, lanes, step, far);
+                                            dx == nullptr ? nullptr : dx + first, lanes, step,
+                                            kind);
                   });
     };
     if (dx == nullptr) {
         const Index n_tiles = grid.n_tiles();
         run_tasks(n_tiles + beside.n, work, n_threads, [&](Index t) {
-            if (t < n_tiles) return one_tile(t % grid.tiles_in(), t / grid.tiles_in());
+            if (t < n_tiles) {
+                return one_tile(t % grid.tiles_in(), t / grid.tiles_in(), starts[t], starts[t + 1]);
+            }
             beside.task(t - n_tiles);
         });
         return;
     }
-    run_tasks(grid.tiles_in(), work, n_threads, [&](Index strip) {
-        const Index first = grid.first_input(strip);
-        const Index last = std::min(grid.n_in, first + grid.tile_in);
-        std::fill_n(dx + first * lanes, (last - first) * lanes, T(0));
+    // More threads than strips: cut strips between groups of inputs, which follow each other in a
+    // tile.  Not for single samples, where the last few connections of a run are rounded otherwise.
+    const Index parts = lanes == 1 ? 1 : divided_up(Index(n_threads), grid.tiles_in());
+    const Index part = divided_up(divided_up(grid.tile_in, parts), kGroup) * kGroup;
+    run_tasks(grid.tiles_in() * parts, work, n_threads, [&](Index task) {
+        const Index strip = task / parts, of_strip = grid.first_input(strip);
+        const Index inputs = std::min(grid.tile_in, grid.n_in - of_strip);
+        const Index first = std::min(inputs, task % parts * part);
+        const Index last = std::min(inputs, first + part);
+        if (first == last) return;
+        std::fill_n(dx + (of_strip + first) * lanes, (last - first) * lanes, T(0));
         for (Index out_tile = 0; out_tile < grid.tiles_out(); ++out_tile) {
-            one_tile(strip, out_tile);
+            const Index t = out_tile * grid.tiles_in() + strip;
+            const auto slot_of = [&](Index input) {
+                return std::partition_point(packed + starts[t], packed + starts[t + 1],
+                                            [&](Packed p) { return Index(p >> 16) < input; }) -
+                       packed;
+            };
+            one_tile(strip, out_tile, first == 0 ? starts[t] : slot_of(first),
+                     last == inputs ? starts[t + 1] : slot_of(last));
         }
-        if (finish) finish(first, last);
+        if (finish) finish(of_strip + first, of_strip + last);
     });
 }
 

@@ -176,7 +176,7 @@ void SparseInput<T>::forward(const Values<T>& values, const T* bias, T* y, Index
     for (const Piece& piece : pieces_) {
         kernels<T>().forward(packed_.data() + piece.first, weights_.data() + piece.first,
                              piece.last - piece.first, rows_.data() + piece.first_active * lanes_,
-                             y + piece.first_output * lanes_, lanes_, false);
+                             y + piece.first_output * lanes_, lanes_, {});
     }
 }
 
@@ -195,7 +195,7 @@ void SparseInput<T>::backward(Rule rule, const Values<T>& values, const Step<T>&
             kernels<T>().backward(all ? Rule::store : rule, packed_.data() + piece.first, gathered,
                                   piece.last - piece.first,
                                   rows_.data() + piece.first_active * lanes_,
-                                  dy + piece.first_output * lanes_, nullptr, lanes_, step, false);
+                                  dy + piece.first_output * lanes_, nullptr, lanes_, step, {});
         }
     }
     if (all) {

@@ -25,10 +25,16 @@ Index even_side(Index n, double wanted) {
 Grid Grid::suited_to(Index n_in, Index n_out, Index n_connections) {
     const double area = double(n_in) * double(n_out);
     const double density = std::max(double(n_connections), 1.0) / area;
-    // An output tile long enough that an input meets about 2.5 of its outputs (so that the input's
-    // row, once loaded, is used), and short enough to give eight threads something to do.
-    const double wanted_out = std::max({2.5 / density, double(n_out) / 8, 64.0});
-    const double wanted_in = std::max(double(n_in) / 8, 512.0);
+    // An output tile is long enough that an input meets about 2.5 of its outputs, better 5: its
+    // row, once loaded, is then used more often.  But a tile of 9,000 rows of eight samples is as
+    // much as the second-level cache should hold; and there are to be four tiles for threads to
+    // share, or eight where that costs nothing.
+    const double longer = std::min({5.0 / density, double(n_out) / 4, 9000.0});
+    const double wanted_out = std::max({2.5 / density, longer, double(n_out) / 8, 64.0});
+    // Backward, a thread goes through all outputs once for every strip of inputs.  Output layers
+    // share out by strips alone.
+    const double wider = n_out <= kNarrow ? 0.0 : std::min(double(n_in) / 4, 16384.0);
+    const double wanted_in = std::max({wider, double(n_in) / 8, 512.0});
     const Index tile_out = even_side(n_out, std::min(wanted_out, double(kTileSide)));
     const Index inputs = even_side(n_in, std::min(wanted_in, double(kTileSide)));
     const Index tile_in = divided_up(inputs, kGroup) * kGroup;

@@ -29,17 +29,17 @@ RATOON_INLINE Index until_aligned(const T* weights, Index n) {
 }
 
 // Products of one connection, summed over the vectors of the row; V = 0 means lanes / 8 vectors.
-template <typename T, int V, bool with_dx, bool far>
+template <typename T, int V, bool with_dx, bool far, bool small>
 RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, const T* dy,
                                   T* dx, Index given_lanes) {
     const Index lanes = V > 0 ? 8 * V : given_lanes;  // known to the compiler where it can be
-    const T* d = dy + Index(p & 0xffffu) * lanes;
-    const T* from = x + Index(p >> 16) * lanes;
-    if (far) __builtin_prefetch(dy + Index(ahead & 0xffffu) * lanes);
+    const T* d = output_row<small>(dy, p, lanes);
+    const T* from = input_row<small>(x, p, lanes);
+    if (far) __builtin_prefetch(output_row<small>(dy, ahead, lanes));
     const Index vectors = V > 0 ? V : lanes / 8;
     Vec<T> sum = load(d) * load(from);
     if (with_dx) {
-        T* to = dx + Index(p >> 16) * lanes;
+        T* to = input_row<small>(dx, p, lanes);
         store(to, weight * load(d) + load(to));
         for (Index v = 1; v < vectors; ++v) {
             const Vec<T> delta = load(d + 8 * v);
@@ -52,25 +52,41 @@ RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, Vec<T> weight, const T
     return sum;
 }
 
-template <typename T, int V, bool with_dx, bool far>
+template <typename T, int V, bool with_dx, bool far, bool small>
 RATOON_INLINE void backward_four(const Packed* p, const Packed* ahead, const T* weights, const T* x,
                                  const T* dy, T* dx, Index lanes, Vec<T>* products) {
-    const auto one = backward_one<T, V, with_dx, far>;
+    const TwoIndices<small> a(p), b(p + 2), c(ahead), d(ahead + 2);
+    const auto one = [&](int q, Vec<T> weight) {
+        const Packed at = q == 0 ? a.first : q == 1 ? a.second : q == 2 ? b.first : b.second;
+        const Packed to_come = q == 0 ? c.first : q == 1 ? c.second : q == 2 ? d.first : d.second;
+        products[q] =
+            backward_one<T, V, with_dx, far, small>(at, to_come, weight, x, dy, dx, lanes);
+    };
     if constexpr (with_dx && !kOperandsBroadcast) {
         const Four<T> w{weights};
-        products[0] = one(p[0], ahead[0], w.template broadcast_of<0>(), x, dy, dx, lanes);
-        products[1] = one(p[1], ahead[1], w.template broadcast_of<1>(), x, dy, dx, lanes);
-        products[2] = one(p[2], ahead[2], w.template broadcast_of<2>(), x, dy, dx, lanes);
-        products[3] = one(p[3], ahead[3], w.template broadcast_of<3>(), x, dy, dx, lanes);
+        one(0, w.template broadcast_of<0>());
+        one(1, w.template broadcast_of<1>());
+        one(2, w.template broadcast_of<2>());
+        one(3, w.template broadcast_of<3>());
     } else {
-        for (int q = 0; q < 4; ++q) {
-            const Vec<T> weight = with_dx ? broadcast(weights[q]) : Vec<T>{};
-            products[q] = one(p[q], ahead[q], weight, x, dy, dx, lanes);
-        }
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; ++q) one(q, with_dx ? broadcast(weights[q]) : Vec<T>{});
     }
 }
 
-template <Rule rule, typename T, int V, bool with_dx, bool far>
+template <Rule rule, typename T, int V, bool with_dx, bool far, bool small>
+RATOON_INLINE void backward_eight(const Packed* packed, const Packed* ahead,
+                                  const Values<T>& values, Index k, const T* x, const T* dy, T* dx,
+                                  Index lanes, const Step<T>& step) {
+    Vec<T> products[8];
+    for (int q = 0; q < 8; q += 4) {
+        backward_four<T, V, with_dx, far, small>(
+            packed + k + q, ahead + k + q, values.weights + k + q, x, dy, dx, lanes, products + q);
+    }
+    apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
+}
+
+template <Rule rule, typename T, int V, bool with_dx, bool far, bool small = false>
 void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy, T* dx,
                    Index lanes, const Step<T>& given) {
     const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
@@ -78,20 +94,22 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     const auto one_alone = [&](Index k) {
         const Vec<T> weight = with_dx ? broadcast(weights[k]) : Vec<T>{};
         const Vec<T> product =
-            backward_one<T, V, with_dx, false>(packed[k], 0, weight, x, dy, dx, lanes);
+            backward_one<T, V, with_dx, false, false>(packed[k], 0, weight, x, dy, dx, lanes);
         apply<rule, T, T>(values, k, sum_of(product), step);
     };
     Index k = 0;
     const Index reach = far ? kAhead : 0;
     for (const Index head = until_aligned(weights, n); k < head; ++k) one_alone(k);
-    for (; k + 8 + reach <= n; k += 8) {
+    const auto eight = backward_eight<rule, T, V, with_dx, far, small>;
+    for (; k + 16 + reach <= n; k += 16) {  // to a line of the streams
         fetch_streams<rule, with_dx>(packed, values, k);
-        Vec<T> products[8];
-        for (int q = 0; q < 8; q += 4) {
-            backward_four<T, V, with_dx, far>(packed + k + q, packed + k + q + reach,
-                                              weights + k + q, x, dy, dx, lanes, products + q);
+#pragma GCC unroll 1
+        for (Index j = k; j < k + 16; j += 8) {
+            eight(packed, packed + reach, values, j, x, dy, dx, lanes, step);
         }
-        apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
+    }
+    for (; k + 8 + reach <= n; k += 8) {
+        eight(packed, packed + reach, values, k, x, dy, dx, lanes, step);
     }
     for (; k < n; ++k) one_alone(k);
 }
@@ -122,10 +140,17 @@ void backward_single(const Packed* packed, Values<T> values, Index n, const T* x
 
 template <Rule rule, typename T, bool with_dx>
 void backward_by_lanes(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy,
-                       T* dx, Index lanes, const Step<T>& step, bool far) {
+                       T* dx, Index lanes, const Step<T>& step, TileKind kind) {
+    const bool far = kind.far;
     if (lanes == 1) return backward_single<rule, T, with_dx>(packed, values, n, x, dy, dx, step);
     const auto run = [&](auto rows) { rows(packed, values, n, x, dy, dx, lanes, step); };
     if (lanes == 8) {
+        if constexpr (kSmallRows<T>) {
+            if (kind.small) {
+                return far ? run(backward_rows<rule, T, 1, with_dx, true, true>)
+                           : run(backward_rows<rule, T, 1, with_dx, false, true>);
+            }
+        }
         return far ? run(backward_rows<rule, T, 1, with_dx, true>)
                    : run(backward_rows<rule, T, 1, with_dx, false>);
     }
@@ -136,12 +161,12 @@ void backward_by_lanes(const Packed* packed, Values<T> values, Index n, const T*
 
 template <typename T>
 void backward(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x, const T* dy,
-              T* dx, Index lanes, const Step<T>& step, bool far) {
+              T* dx, Index lanes, const Step<T>& step, TileKind kind) {
     with_rule(rule, [&]<Rule r>() {
         if (dx != nullptr) {
-            backward_by_lanes<r, T, true>(packed, values, n, x, dy, dx, lanes, step, far);
+            backward_by_lanes<r, T, true>(packed, values, n, x, dy, dx, lanes, step, kind);
         } else {
-            backward_by_lanes<r, T, false>(packed, values, n, x, dy, dx, lanes, step, far);
+            backward_by_lanes<r, T, false>(packed, values, n, x, dy, dx, lanes, step, kind);
         }
     });
 }

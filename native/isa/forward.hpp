@@ -21,48 +21,49 @@ RATOON_INLINE void fetch_stream(const T* stream, Index k) {
 
 // V vectors of 8 lanes of every row; `whole` says that they are all of the row, so that the
 // compiler knows how far apart rows are.
-template <typename T, int V, bool whole, bool far>
+template <typename T, int V, bool whole, bool far, bool small>
 RATOON_INLINE void forward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, T* y,
                                Index given_lanes) {
     const Index lanes = whole ? 8 * V : given_lanes;
-    const T* from = x + Index(p >> 16) * lanes;
-    T* to = y + Index(p & 0xffffu) * lanes;
-    if (far) __builtin_prefetch(y + Index(ahead & 0xffffu) * lanes, 1);
+    const T* from = input_row<small>(x, p, lanes);
+    T* to = output_row<small>(y, p, lanes);
+    if (far) __builtin_prefetch(output_row<false>(y, ahead, lanes), 1);
     for (int v = 0; v < V; ++v) store(to + 8 * v, weight * load(from + 8 * v) + load(to + 8 * v));
 }
 
-template <typename T, int V, bool whole, bool far>
+template <typename T, int V, bool whole, bool far, bool small>
 RATOON_INLINE void forward_four(const Packed* p, const Packed* ahead, const T* weights, const T* x,
                                 T* y, Index lanes) {
     const Four<T> w{weights};
-    forward_one<T, V, whole, far>(p[0], ahead[0], w.template broadcast_of<0>(), x, y, lanes);
-    forward_one<T, V, whole, far>(p[1], ahead[1], w.template broadcast_of<1>(), x, y, lanes);
-    forward_one<T, V, whole, far>(p[2], ahead[2], w.template broadcast_of<2>(), x, y, lanes);
-    forward_one<T, V, whole, far>(p[3], ahead[3], w.template broadcast_of<3>(), x, y, lanes);
+    const TwoIndices<small> a(p), b(p + 2);
+    const auto one = forward_one<T, V, whole, far, small>;
+    one(a.first, ahead[0], w.template broadcast_of<0>(), x, y, lanes);
+    one(a.second, ahead[1], w.template broadcast_of<1>(), x, y, lanes);
+    one(b.first, ahead[2], w.template broadcast_of<2>(), x, y, lanes);
+    one(b.second, ahead[3], w.template broadcast_of<3>(), x, y, lanes);
 }
 
 // Eight at a time: a loop of four took 5 % longer.  Sixteen to a line of the streams.
-template <typename T, int V, bool whole, bool far>
+template <typename T, int V, bool whole, bool far, bool small = false>
 void forward_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                      Index lanes) {
     Index k = 0;
     const Index reach = far ? kAhead : 0;
+    const auto four = forward_four<T, V, whole, far, small>;
     for (; k + 16 + reach <= n; k += 16) {
         fetch_stream(packed, k);
         fetch_stream(weights, k);
 #pragma GCC unroll 1
         for (Index j = k; j < k + 16; j += 8) {
-            forward_four<T, V, whole, far>(packed + j, packed + j + reach, weights + j, x, y,
-                                           lanes);
-            forward_four<T, V, whole, far>(packed + j + 4, packed + j + 4 + reach, weights + j + 4,
-                                           x, y, lanes);
+            four(packed + j, packed + j + reach, weights + j, x, y, lanes);
+            four(packed + j + 4, packed + j + 4 + reach, weights + j + 4, x, y, lanes);
         }
     }
     for (; k + 4 + reach <= n; k += 4) {
-        forward_four<T, V, whole, far>(packed + k, packed + k + reach, weights + k, x, y, lanes);
+        four(packed + k, packed + k + reach, weights + k, x, y, lanes);
     }
     for (; k < n; ++k) {
-        forward_one<T, V, whole, false>(packed[k], 0, broadcast(weights[k]), x, y, lanes);
+        forward_one<T, V, whole, false, false>(packed[k], 0, broadcast(weights[k]), x, y, lanes);
     }
 }
 
@@ -80,9 +81,15 @@ void forward_single(const Packed* packed, const T* weights, Index n, const T* x,
 
 template <typename T>
 void forward(const Packed* packed, const T* weights, Index n, const T* x, T* y, Index lanes,
-             bool far) {
+             TileKind kind) {
+    const bool far = kind.far;
     if (lanes == 1) return forward_single(packed, weights, n, x, y);
     if (lanes == 8) {
+        if constexpr (kSmallRows<T>) {
+            if (kind.small) {
+                return forward_columns<T, 1, true, false, true>(packed, weights, n, x, y, 8);
+            }
+        }
         if (far) return forward_columns<T, 1, true, true>(packed, weights, n, x, y, 8);
         return forward_columns<T, 1, true, false>(packed, weights, n, x, y, 8);
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "../random.hpp"
@@ -20,6 +22,7 @@ namespace {
 // Inside the namespace on purpose, and in this order: each builds on those before it.
 // clang-format off
 #include "simd.hpp"
+#include "indices.hpp"
 #include "update.hpp"
 #include "forward.hpp"
 #include "backward.hpp"

@@ -78,13 +78,13 @@ constexpr bool kOperandsBroadcast = false;
 
 template <typename V>
 RATOON_INLINE V square_root(V x) {
-    V r;
+    V r{};
     for (int i = 0; i < 8; ++i) r[i] = __builtin_sqrt(x[i]);
     return r;
 }
 template <>
 RATOON_INLINE F32x8 square_root(F32x8 x) {
-    F32x8 r;
+    F32x8 r{};
     for (int i = 0; i < 8; ++i) r[i] = __builtin_sqrtf(x[i]);
     return r;
 }
