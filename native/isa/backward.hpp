@@ -8,6 +8,10 @@
 // over lanes cost little more than two.
 #pragma once
 
+// Whether small tiles gain from fetching rows ahead where others do: 6 % with AVX2, and -3 % with
+// AVX-512, whose instructions are longer.
+constexpr bool kFetchSmall = !kOperandsBroadcast;
+
 // What the rule reads of the connections to come.
 template <Rule rule, bool with_dx, typename T>
 RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, Index k) {
@@ -74,16 +78,15 @@ RATOON_INLINE void backward_four(const Packed* p, const Packed* ahead, const T* 
     }
 }
 
-template <Rule rule, typename T, int V, bool with_dx, bool far, bool small>
-RATOON_INLINE void backward_eight(const Packed* packed, const Packed* ahead,
-                                  const Values<T>& values, Index k, const T* x, const T* dy, T* dx,
-                                  Index lanes, const Step<T>& step) {
+template <typename T, int V, bool with_dx, bool far, bool small>
+RATOON_INLINE Folded<Vec<T>> backward_eight(const Packed* p, const Packed* ahead, const T* weights,
+                                            const T* x, const T* dy, T* dx, Index lanes) {
     Vec<T> products[8];
     for (int q = 0; q < 8; q += 4) {
-        backward_four<T, V, with_dx, far, small>(
-            packed + k + q, ahead + k + q, values.weights + k + q, x, dy, dx, lanes, products + q);
+        backward_four<T, V, with_dx, far, small>(p + q, ahead + q, weights + q, x, dy, dx, lanes,
+                                                 products + q);
     }
-    apply<rule, T, Vec<T>>(values, k, sums_of_eight(products), step);
+    return Folded<Vec<T>>(products);
 }
 
 template <Rule rule, typename T, int V, bool with_dx, bool far, bool small = false>
@@ -99,18 +102,35 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     };
     Index k = 0;
     const Index reach = far ? kAhead : 0;
+    constexpr bool kept_waiting = small || !far;
     for (const Index head = until_aligned(weights, n); k < head; ++k) one_alone(k);
-    const auto eight = backward_eight<rule, T, V, with_dx, far, small>;
-    for (; k + 16 + reach <= n; k += 16) {  // to a line of the streams
+    const auto eight = [&](Index j) RATOON_IN_PLACE {
+        return backward_eight<T, V, with_dx, far, small>(packed + j, packed + j + reach,
+                                                         weights + j, x, dy, dx, lanes);
+    };
+    const auto update_eight = [&](Index j, const Folded<Vec<T>>& products) RATOON_IN_PLACE {
+        apply<rule, T, Vec<T>>(values, j, products.sums(), step);
+    };
+    // Eight connections are updated after the products of the next eight: what an update waits for
+    // is then there, and does not fill the processor's queues.  5 to 15 % faster than in turn, but
+    // for far tiles, where memory is what everything waits for.
+    if (kept_waiting && k + 8 + reach <= n) {
+        Folded<Vec<T>> products = eight(k);
+        for (k += 8; k + 16 + reach <= n; k += 16) {  // to a line of the streams
+            fetch_streams<rule, with_dx>(packed, values, k);
+            const Folded<Vec<T>> next = eight(k);
+            update_eight(k - 8, products);
+            products = eight(k + 8);
+            update_eight(k, next);
+        }
+        update_eight(k - 8, products);
+    }
+    for (; k + 16 + reach <= n; k += 16) {
         fetch_streams<rule, with_dx>(packed, values, k);
 #pragma GCC unroll 1
-        for (Index j = k; j < k + 16; j += 8) {
-            eight(packed, packed + reach, values, j, x, dy, dx, lanes, step);
-        }
+        for (Index j = k; j < k + 16; j += 8) update_eight(j, eight(j));
     }
-    for (; k + 8 + reach <= n; k += 8) {
-        eight(packed, packed + reach, values, k, x, dy, dx, lanes, step);
-    }
+    for (; k + 8 + reach <= n; k += 8) update_eight(k, eight(k));
     for (; k < n; ++k) one_alone(k);
 }
 
@@ -147,8 +167,8 @@ void backward_by_lanes(const Packed* packed, Values<T> values, Index n, const T*
     if (lanes == 8) {
         if constexpr (kSmallRows<T>) {
             if (kind.small) {
-                return far ? run(backward_rows<rule, T, 1, with_dx, true, true>)
-                           : run(backward_rows<rule, T, 1, with_dx, false, true>);
+                return far && kFetchSmall ? run(backward_rows<rule, T, 1, with_dx, true, true>)
+                                          : run(backward_rows<rule, T, 1, with_dx, false, true>);
             }
         }
         return far ? run(backward_rows<rule, T, 1, with_dx, true>)

@@ -33,7 +33,7 @@ void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
     for (; i + 8 <= n_rows; i += 8) {
         Vec<T> eight[8];
         for (int q = 0; q < 8; ++q) eight[q] = folded(rows + (i + q) * lanes, lanes);
-        store(sums + i, sums_of_eight(eight));
+        store(sums + i, Folded<Vec<T>>(eight).sums());
     }
     for (; i < n_rows; ++i) sums[i] = sum_of(folded(rows + i * lanes, lanes));
 }
