@@ -41,7 +41,7 @@ RATOON_INLINE Vec<T> backward_one(Packed p, Packed ahead, Vec<T> weight, const T
     const T* from = input_row<small>(x, p, lanes);
     if (far) __builtin_prefetch(output_row<small>(dy, ahead, lanes));
     const Index vectors = V > 0 ? V : lanes / 8;
-    Vec<T> sum = load(d) * load(from);
+    Vec<T> sum = product_of(load(d), load(from));
     if (with_dx) {
         T* to = input_row<small>(dx, p, lanes);
         store(to, weight * load(d) + load(to));

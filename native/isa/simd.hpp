@@ -90,6 +90,24 @@ RATOON_INLINE F32x8 square_root(F32x8 x) {
     return r;
 }
 
+// A product that is not taken together with a later addition, rounded once instead of twice.  GCC
+// does that where halves of a vector are registers and get added, and so for eight products at a
+// time but not for one by itself.  Clang does it within an expression only.
+template <typename V>
+RATOON_INLINE V product_of(V a, V b) {
+#if defined(__AVX512F__)
+    constexpr int register_bytes = 64;
+#elif defined(__AVX__)
+    constexpr int register_bytes = 32;
+#else
+    constexpr int register_bytes = 16;
+#endif
+#if __has_builtin(__builtin_assoc_barrier)
+    if constexpr (sizeof(V) > register_bytes) return __builtin_assoc_barrier(a * b);
+#endif
+    return a * b;
+}
+
 // The lower half of a vector, and the upper half of another.
 template <typename V>
 RATOON_INLINE V halves_of(V lower, V upper) {
