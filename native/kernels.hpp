@@ -95,6 +95,12 @@ struct Kernels {
                            T* sums);
     void (*masked_backward)(Rule rule, const Masked& strip, Values<T> values, const T* x,
                             const T* dy, T* dx, Index n_samples, const Step<T>& step);
+    // For one non-zero z of a sparse sample and the n connections of its feature, y and dy pointing
+    // to the sample's lane: y[outputs[k]] += w[k] * z, and gradients[k] += dy[outputs[k]] * z.
+    void (*forward_non_zero)(const Packed* outputs, const T* weights, Index n, T z, T* y,
+                             Index lanes);
+    void (*backward_non_zero)(const Packed* outputs, Index n, T z, const T* dy, Index lanes,
+                              T* gradients);
     // The rule by itself, for gradients that are at hand (biases; optimizers driven from outside).
     void (*update)(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step);
     // Every lane of row i becomes values[i].

@@ -118,7 +118,7 @@ template <typename T>
 void Network<T>::forward_layer(std::size_t l, bool training) {
     const Layer<T>& layer = layers_[l];
     if (l == 0 && sparse_ != nullptr) {
-        sparse_->forward(layer.values, layer.bias.weights, rows(1), step_in_call_, training);
+        sparse_->forward(layer.bias.weights, rows(1));
         return finish_rows(0, 0, layer.topology->grid().n_out, training);
     }
     if (masks_ != nullptr && l + 1 == layers_.size()) {
@@ -225,7 +225,7 @@ void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step,
                                 const Beside& beside) {
     const Layer<T>& layer = layers_[l];
     if (l == 0 && sparse_ != nullptr) {
-        return sparse_->backward(rule, layer.values, step, delta(0), step_in_call_);
+        return sparse_->backward(rule, step, delta(0));
     }
     // Nobody needs the gradient of the samples themselves.
     T* dx = l == 0 ? nullptr : delta(l - 1);

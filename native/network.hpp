@@ -112,8 +112,13 @@ class Network {
     static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
-    // What one call made for itself; another may have ended half-way.
+    // What one call made for itself.  Sparse input gives the weights back that it took over.
     void forget_call();
+    // Does that however the call ends.
+    struct Leaving {
+        Network& network;
+        ~Leaving() { network.forget_call(); }
+    };
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
     Beside loading(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
                    T* out) const;
@@ -150,7 +155,6 @@ class Network {
     std::unique_ptr<SparseInput<T>> sparse_;             // while the samples at hand are sparse
     std::unique_ptr<Masks> masks_;  // of the output layer, while it is trained and they suit it
     Index n_samples_ = 0;           // of the minibatch at hand
-    Index step_in_call_ = 0;
     std::uint64_t dropout_seed_ = 0, step_ = 0, block_ = 0;
 };
 

@@ -120,9 +120,10 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     dropout_seed_ = dropout_seed;
     const Values<T>& first_layer = layers_[0].values;
     forget_call();
+    const Leaving leaving{*this};
     if (first_layer.halves == nullptr && SparseInput<T>::pays(samples, batch)) {
-        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
-        sparse_->begin(rule, steps, divided_up(n, batch), first_layer);
+        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology, first_layer);
+        sparse_->begin(rule, steps, divided_up(n, batch));
     }
     const bool in_blocks = std::min(batch, n) > kBlock && sparse_ == nullptr;
     block_ = 0;
@@ -153,7 +154,6 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         const Index size = std::min(batch, n - at);
         const Step<T>& step = steps[at / batch];
         step_ = std::uint64_t(first_step + at / batch);
-        step_in_call_ = at / batch;
         const double step_weight = weight_of(targets, order + at, size);
         double loss = 0;
         if (in_blocks) {
@@ -177,13 +177,10 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         weight += step_weight;
         if (!std::isfinite(loss)) {
             result.diverged = true;
-            --step_in_call_;  // this step changed nothing
             break;
         }
         if (watch.says_stop(result.steps_done)) break;
     }
-    if (sparse_ != nullptr) sparse_->settle(first_layer, step_in_call_ + 1);
-    forget_call();
     result.loss = weight > 0 ? total / weight : 0;
     return result;
 }
@@ -216,8 +213,9 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
     prepare(batch, false);
     // Sparse samples always take this way: a prediction must not depend on what stands beside it.
     forget_call();
+    const Leaving leaving{*this};
     if (samples.row_starts != nullptr && layers_[0].values.halves == nullptr) {
-        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology);
+        sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology, layers_[0].values);
     }
     std::vector<Index> order(static_cast<std::size_t>(batch));
     for (Index at = 0; at < samples.n_rows; at += batch) {
@@ -231,7 +229,6 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
         }
         if (watch.says_stop(at + size)) break;
     }
-    forget_call();
 }
 
 template <typename T>

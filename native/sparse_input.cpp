@@ -1,6 +1,9 @@
 #include "sparse_input.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "sort.hpp"
 
 namespace ratoon {
 
@@ -17,63 +20,134 @@ bool Idle::is_linear(Rule rule, const Step<T>* steps, Index n_steps) {
 }
 
 template <typename T>
-Idle::Idle(Rule rule, const Step<T>& step) {
+Idle::Idle(Rule rule, const Step<T>& step, Index n_steps) {
+    powers_.reserve(std::size_t(n_steps) + 2);
     const double pull = double(step.lr) * double(step.l2), mu = double(step.mu);
     const double keep = 1 - double(step.shrink);
     Map map{keep - pull, 0, 0, 1};
     if (rule == Rule::momentum) map = {keep - pull, mu, -pull, mu};
     if (rule == Rule::nesterov) map = {keep - pull - mu * pull, mu * mu, -pull, mu};
-    powers_ = {{1, 0, 0, 1}, map};
+    powers_.push_back({1, 0, 0, 1});
+    powers_.push_back(map);
 }
 
-const Idle::Map& Idle::power(Index k) {
+const Idle::Map* Idle::powers(Index k) noexcept {
     const Map m = powers_[1];
     while (Index(powers_.size()) <= k) {
         const Map p = powers_.back();
         powers_.push_back({m.ww * p.ww + m.wv * p.vw, m.ww * p.wv + m.wv * p.vv,
                            m.vw * p.ww + m.vv * p.vw, m.vw * p.wv + m.vv * p.vv});
     }
-    return powers_[std::size_t(k)];
+    return powers_.data();
 }
 
 // --------------------------------------------------------------------------- the structure
 
 template <typename T>
-SparseInput<T>::SparseInput(const Topology& topology)
-    : n_in_(topology.grid().n_in),
-      n_out_(topology.grid().n_out),
-      n_connections_(topology.n_connections()),
-      starts_(std::size_t(n_in_) + 1, 0),
-      slots_(n_connections_),
-      outputs_(n_connections_),
-      place_(std::size_t(n_in_), -1) {
-    const Grid& grid = topology.grid();
-    const auto starts = topology.starts();
-    const Packed* packed = topology.packed().data();
+template <typename See>
+void SparseInput<T>::visit(See see) {
+    const Grid& grid = topology_.grid();
+    const auto starts = topology_.starts();
+    const Packed* packed = topology_.packed().data();
+    std::copy(starts_.begin(), starts_.end(), next_.begin());
     // Tiles are visited output by output, so the entries of an input come in the order of outputs.
-    const auto visit = [&](auto&& see) {
-        for (Index t = 0; t < grid.n_tiles(); ++t) {
-            const Index first_in = grid.first_input(t % grid.tiles_in());
-            const Index first_out = grid.first_output(t / grid.tiles_in());
-            for (Index slot = starts[t]; slot < starts[t + 1]; ++slot) {
-                see(first_in + (packed[slot] >> 16), first_out + (packed[slot] & 0xffffu), slot);
-            }
+    for (Index t = 0; t < grid.n_tiles(); ++t) {
+        const Index first_in = grid.first_input(t % grid.tiles_in());
+        Index* next = next_.data() + first_in;
+        const Index first_out = grid.first_output(t / grid.tiles_in());
+        for (Index slot = starts[t]; slot < starts[t + 1]; ++slot) {
+            const Index input = packed[slot] >> 16;
+            see(next[input]++, slot, first_in + input, first_out + Index(packed[slot] & 0xffffu));
         }
-    };
-    visit([&](Index input, Index, Index) { ++starts_[input + 1]; });
-    for (Index i = 0; i < n_in_; ++i) starts_[i + 1] += starts_[i];
-    std::vector<Index> next(starts_.begin(), starts_.end() - 1);
-    visit([&](Index input, Index output, Index slot) {
-        slots_[next[input]] = slot;
-        outputs_[next[input]++] = std::int32_t(output);
+    }
+}
+
+template <typename T>
+SparseInput<T>::SparseInput(const Topology& topology, const Values<T>& values)
+    : topology_(topology),
+      theirs_(values),
+      starts_(std::size_t(topology.grid().n_in) + 1, 0),
+      next_(starts_.size()),
+      outputs_(topology.n_connections()),
+      weights_(topology.n_connections()) {
+    const Grid& grid = topology.grid();
+    for (Index t = 0; t < grid.n_tiles(); ++t) {
+        Index* counts = starts_.data() + grid.first_input(t % grid.tiles_in()) + 1;
+        for (Index slot = topology.starts()[t]; slot < topology.starts()[t + 1]; ++slot) {
+            ++counts[topology.packed()[std::size_t(slot)] >> 16];
+        }
+    }
+    Index most = 0;
+    for (Index i = 0; i < grid.n_in; ++i) {
+        most = std::max(most, starts_[i + 1]);
+        starts_[i + 1] += starts_[i];
+    }
+    gradients_.resize(std::size_t(most));
+    tile_.reserve(std::size_t(most));
+    visit([&](Index entry, Index slot, Index, Index output) {
+        outputs_[entry] = Packed(output);
+        weights_[entry] = theirs_.weights[slot];
     });
+    mine_.weights = weights_.data();
+}
+
+template <typename T>
+void SparseInput<T>::begin(Rule rule, const Step<T>* steps, Index n_steps) {
+    const Index n = topology_.n_connections();
+    const auto taken = [&](const T* from, Buffer<T>& to) -> T* {
+        if (from == nullptr) return nullptr;
+        to = Buffer<T>(n);
+        visit([&](Index entry, Index slot, Index, Index) { to[entry] = from[slot]; });
+        return to.data();
+    };
+    mine_.first = taken(theirs_.first, first_);
+    mine_.second = taken(theirs_.second, second_);
+    if (Idle::is_linear(rule, steps, n_steps)) {
+        idle_.emplace_back(rule, steps[0], n_steps);
+        settled_.assign(starts_.size() - 1, 0);
+    } else {
+        gradient_ = Buffer<T>(n);
+        gradient_.fill_zero();
+    }
+    training_ = true;
+}
+
+template <typename T>
+SparseInput<T>::~SparseInput() {
+    if (!training_) return;
+    const bool with_first = mine_.first != nullptr, with_second = mine_.second != nullptr;
+    const Idle::Map* powers = idle_.empty() ? nullptr : idle_[0].powers(n_steps_);
+    visit([&](Index entry, Index slot, Index input, Index) {
+        T w = weights_[entry], v = with_first ? first_[entry] : T(0);
+        if (powers != nullptr) {
+            // Ahead by one, should a step have ended half-way.
+            const Index missed = std::max(Index(0), n_steps_ - settled_[std::size_t(input)]);
+            Idle::apply(powers[missed], &w, with_first ? &v : nullptr);
+        }
+        theirs_.weights[slot] = w;
+        if (with_first) theirs_.first[slot] = v;
+        if (with_second) theirs_.second[slot] = second_[entry];
+    });
+}
+
+template <typename T>
+void SparseInput<T>::catch_up(Index input) {
+    const Index missed = n_steps_ - std::exchange(settled_[std::size_t(input)], n_steps_);
+    if (missed == 0) return;
+    const Idle::Map map = idle_[0].powers(missed)[missed];
+    for (Index e = starts_[input]; e < starts_[input + 1]; ++e) {
+        Idle::apply(map, mine_.weights + e, mine_.first == nullptr ? nullptr : mine_.first + e);
+    }
 }
 
 template <typename T>
 bool SparseInput<T>::pays(const Samples& samples, Index batch) {
     if (samples.row_starts == nullptr || samples.n_rows == 0) return false;
     const double per_row = double(samples.row_starts[samples.n_rows]) / double(samples.n_rows);
-    return per_row * double(batch) < 0.25 * double(samples.n_features);
+    // By rows a connection costs as much as for eight samples at the least, and beyond that as much
+    // for every sample as a fiftieth of them does by non-zeros.
+    return per_row * double(batch) <
+           0.02 * double(std::max(batch, kLanes)) * double(samples.n_features);
 }
 
 // ----------------------------------------------------------------------------- a minibatch
@@ -82,22 +156,9 @@ template <typename T>
 void SparseInput<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
                           Index n, Index lanes) {
     lanes_ = lanes;
-    for (Index input : active_) place_[input] = -1;
-    active_.clear();
-    for (Index b = 0; b < n; ++b) {
-        for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index input = samples.column(k);
-            if (place_[input] < 0) {
-                place_[input] = 0;
-                active_.push_back(input);
-            }
-        }
-    }
-    // Ascending, so that a sample's sums are made in the same order whatever else is in the batch.
-    std::sort(active_.begin(), active_.end());
-    for (std::size_t a = 0; a < active_.size(); ++a) place_[active_[a]] = Index(a);
-
-    rows_.assign(active_.size() * std::size_t(lanes), T(0));
+    row_.resize(std::size_t(lanes));
+    drawn_.clear();
+    keys_.clear();
     const T* values = static_cast<const T*>(samples.csr_values);
     for (Index b = 0; b < n; ++b) {
         for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
@@ -105,120 +166,106 @@ void SparseInput<T>::load(const Samples& samples, const Standardize<T>& how, con
             T z = values[k];
             if (how.scale != nullptr) z *= how.scale[input];
             if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
-            if (place_[input] < 0) Samples::refuse_changed();
-            rows_[std::size_t(place_[input] * lanes + b)] = z;
+            keys_.push_back(std::uint64_t(input) << 32 | drawn_.size());
+            drawn_.push_back({b, z});
         }
     }
-
-    pieces_.clear();
-    packed_.clear();
-    from_.clear();
-    const auto n_active = Index(active_.size());
-    for (Index first = 0; first < n_active; first += kTileSide) {
-        const Index last = std::min(n_active, first + kTileSide);
-        for (Index first_out = 0; first_out < n_out_; first_out += kTileSide) {
-            const auto begin = Index(packed_.size());
-            for (Index a = first; a < last; ++a) {
-                for (Index e = starts_[active_[a]]; e < starts_[active_[a] + 1]; ++e) {
-                    const Index output = outputs_[e] - first_out;
-                    if (output < 0 || output >= kTileSide) continue;
-                    packed_.push_back(Packed((a - first) << 16 | output));
-                    from_.push_back(slots_[e]);
-                }
-            }
-            pieces_.push_back({first, first_out, begin, Index(packed_.size())});
-        }
+    // By feature, so that a sample's sums are made in the same order whatever else is in the batch.
+    const auto size = Index(keys_.size());
+    scratch_.resize(keys_.size());
+    sort_upper_halves(keys_.data(), size, scratch_.data(), std::uint64_t(samples.n_features));
+    non_zeros_.resize(drawn_.size());
+    active_.clear();
+    for (Index k = 0; k < size; ++k) {
+        const auto input = Index(keys_[std::size_t(k)] >> 32);
+        non_zeros_[std::size_t(k)] = drawn_[keys_[std::size_t(k)] & 0xffffffffu];
+        if (active_.empty() || active_.back().input != input) active_.push_back({input, k, k});
+        active_.back().last = k + 1;
     }
 }
 
 template <typename T>
-void SparseInput<T>::begin(Rule rule, const Step<T>* steps, Index n_steps,
-                           const Values<T>& values) {
-    idle_.clear();
-    has_first_ = values.first != nullptr;
-    if (Idle::is_linear(rule, steps, n_steps)) {
-        idle_.emplace_back(rule, steps[0]);
-        settled_.assign(std::size_t(n_in_), 0);
-    } else {
-        gradient_ = Buffer<T>(n_connections_);
-        gradient_.fill_zero();
+const T* SparseInput<T>::row_of(const Active& feature) {
+    // What a row costs for every sixteen lanes, a non-zero by itself costs too.
+    if (feature.last - feature.first <= std::max(Index(1), lanes_ / 16)) return nullptr;
+    std::fill(row_.begin(), row_.end(), T(0));
+    for (Index k = feature.first; k < feature.last; ++k) {
+        row_[std::size_t(non_zeros_[std::size_t(k)].sample)] = non_zeros_[std::size_t(k)].value;
+    }
+    return row_.data();
+}
+
+template <typename T>
+template <typename F>
+void SparseInput<T>::in_tiles(Index input, F f) {
+    const Index last = starts_[input + 1];
+    if (topology_.grid().n_out <= kTileSide) {
+        return f(outputs_.data() + starts_[input], starts_[input], last - starts_[input], Index(0));
+    }
+    for (Index entry = starts_[input]; entry < last;) {
+        const Index first_output = outputs_[entry] / kTileSide * kTileSide, begin = entry;
+        tile_.clear();
+        for (; entry < last && outputs_[entry] < first_output + kTileSide; ++entry) {
+            tile_.push_back(Packed(outputs_[entry] - first_output));
+        }
+        f(tile_.data(), begin, entry - begin, first_output);
     }
 }
 
 template <typename T>
-void SparseInput<T>::catch_up(const Values<T>& values, Index input, Index now) {
-    const Index missed = now - std::exchange(settled_[input], now);
-    if (missed == 0) return;
-    const Idle::Map map = idle_[0].power(missed);
-    for (Index e = starts_[input]; e < starts_[input + 1]; ++e) {
-        T& w = values.weights[slots_[e]];
-        if (!has_first_) {
-            w = T(map.ww * double(w));
+void SparseInput<T>::forward(const T* bias, T* y) {
+    const FlushDenormals flush;
+    kernels<T>().fill_rows(bias, topology_.grid().n_out, lanes_, y);
+    for (const Active& feature : active_) {
+        if (!idle_.empty()) catch_up(feature.input);
+        const Index first = starts_[feature.input], n = starts_[feature.input + 1] - first;
+        if (const T* row = row_of(feature)) {
+            in_tiles(feature.input, [&](const Packed* outputs, Index entry, Index size, Index at) {
+                kernels<T>().forward(outputs, mine_.weights + entry, size, row, y + at * lanes_,
+                                     lanes_, {});
+            });
             continue;
         }
-        T& v = values.first[slots_[e]];
-        const double before = double(w), speed = double(v);
-        w = T(map.ww * before + map.wv * speed);
-        v = T(map.vw * before + map.vv * speed);
-    }
-}
-
-template <typename T>
-void SparseInput<T>::forward(const Values<T>& values, const T* bias, T* y, Index now,
-                             bool training) {
-    if (training && !idle_.empty()) {
-        for (Index input : active_) catch_up(values, input, now);
-    }
-    weights_.resize(from_.size());
-    for (std::size_t k = 0; k < from_.size(); ++k) weights_[k] = values.weights[from_[k]];
-    for (Index i = 0; i < n_out_; ++i) std::fill_n(y + i * lanes_, lanes_, bias[i]);
-    const FlushDenormals flush;
-    for (const Piece& piece : pieces_) {
-        kernels<T>().forward(packed_.data() + piece.first, weights_.data() + piece.first,
-                             piece.last - piece.first, rows_.data() + piece.first_active * lanes_,
-                             y + piece.first_output * lanes_, lanes_, {});
-    }
-}
-
-template <typename T>
-void SparseInput<T>::backward(Rule rule, const Values<T>& values, const Step<T>& step, const T* dy,
-                              Index now) {
-    const bool all = idle_.empty();
-    const bool with_first = all || values.first != nullptr;
-    first_.resize(with_first ? from_.size() : 0);
-    for (std::size_t k = 0; !all && k < first_.size(); ++k) first_[k] = values.first[from_[k]];
-    {
-        const FlushDenormals flush;
-        for (const Piece& piece : pieces_) {
-            const Values<T> gathered{weights_.data() + piece.first,
-                                     with_first ? first_.data() + piece.first : nullptr, nullptr};
-            kernels<T>().backward(all ? Rule::store : rule, packed_.data() + piece.first, gathered,
-                                  piece.last - piece.first,
-                                  rows_.data() + piece.first_active * lanes_,
-                                  dy + piece.first_output * lanes_, nullptr, lanes_, step, {});
+        for (Index k = feature.first; k < feature.last; ++k) {
+            const NonZero& one = non_zeros_[std::size_t(k)];
+            kernels<T>().forward_non_zero(outputs_.data() + first, mine_.weights + first, n,
+                                          one.value, y + one.sample, lanes_);
         }
     }
-    if (all) {
-        for (std::size_t k = 0; k < from_.size(); ++k) gradient_[from_[k]] = first_[k];
-        update_all(rule, values, step);
-        for (Index slot : from_) gradient_[slot] = 0;
-        return;
-    }
-    for (std::size_t k = 0; k < from_.size(); ++k) values.weights[from_[k]] = weights_[k];
-    for (std::size_t k = 0; k < first_.size(); ++k) values.first[from_[k]] = first_[k];
-    for (Index input : active_) settled_[input] = now + 1;
 }
 
 template <typename T>
-void SparseInput<T>::update_all(Rule rule, const Values<T>& values, const Step<T>& step) {
+void SparseInput<T>::backward(Rule rule, const Step<T>& step, const T* dy) {
+    const bool all = idle_.empty();
     const FlushDenormals flush;
-    kernels<T>().update(rule, values, gradient_.data(), n_connections_, step);
-}
-
-template <typename T>
-void SparseInput<T>::settle(const Values<T>& values, Index now) {
-    if (idle_.empty()) return;
-    for (Index input = 0; input < n_in_; ++input) catch_up(values, input, now);
+    for (const Active& feature : active_) {
+        const Index first = starts_[feature.input], n = starts_[feature.input + 1] - first;
+        if (const T* row = row_of(feature)) {
+            in_tiles(feature.input, [&](const Packed* outputs, Index entry, Index size, Index at) {
+                const Values<T> values =
+                    all ? Values<T>{nullptr, gradient_.data() + entry} : mine_.at(entry);
+                kernels<T>().backward(all ? Rule::store : rule, outputs, values, size, row,
+                                      dy + at * lanes_, nullptr, lanes_, step, {});
+            });
+        } else {
+            T* gradients = all ? gradient_.data() + first : gradients_.data();
+            std::fill_n(gradients, n, T(0));
+            for (Index k = feature.first; k < feature.last; ++k) {
+                const NonZero& one = non_zeros_[std::size_t(k)];
+                kernels<T>().backward_non_zero(outputs_.data() + first, n, one.value,
+                                               dy + one.sample, lanes_, gradients);
+            }
+            if (!all) kernels<T>().update(rule, mine_.at(first), gradients, n, step);
+        }
+        if (!all) settled_[std::size_t(feature.input)] = n_steps_ + 1;
+    }
+    ++n_steps_;
+    if (!all) return;
+    kernels<T>().update(rule, mine_, gradient_.data(), topology_.n_connections(), step);
+    for (const Active& feature : active_) {
+        const Index first = starts_[feature.input], n = starts_[feature.input + 1] - first;
+        std::fill_n(gradient_.data() + first, n, T(0));
+    }
 }
 
 template class SparseInput<float>;

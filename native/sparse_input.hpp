@@ -1,8 +1,8 @@
 // The first layer on sparse samples: work that follows the non-zeros of a minibatch.
 //
-// A minibatch of sparse samples touches few features.  The connections of those features are
-// gathered into one small tile (weights and optimizer state too), the ordinary kernels run on it,
-// and the result is put back.  All other connections of the layer have a gradient of zero.
+// For the time of a call the layer's connections are kept input by input.  A feature that few
+// samples of a minibatch have is taken non-zero by non-zero, one that many have as a row of the
+// ordinary kernels.  All other connections have a gradient of zero.
 //
 // Zero gradient is not the same as no change: momentum goes on and decay goes on.  But without a
 // gradient a step is a fixed linear map of (weight, momentum), so a feature that was away for k
@@ -24,12 +24,20 @@ class Idle {
     static bool is_linear(Rule rule, const Step<T>* steps, Index n_steps);
 
     template <typename T>
-    Idle(Rule rule, const Step<T>& step);
+    Idle(Rule rule, const Step<T>& step, Index n_steps);
 
     struct Map {
         double ww, wv, vw, vv;
     };
-    const Map& power(Index k);  // kept once computed
+    // The powers 0 to k, which is at most n_steps.
+    const Map* powers(Index k) noexcept;
+    // What the map makes of a weight and its momentum, which may be null.
+    template <typename T>
+    static void apply(const Map& map, T* weight, T* momentum) {
+        const double w = double(*weight), v = momentum == nullptr ? 0.0 : double(*momentum);
+        *weight = T(map.ww * w + map.wv * v);
+        if (momentum != nullptr) *momentum = T(map.vw * w + map.vv * v);
+    }
 
   private:
     std::vector<Map> powers_;
@@ -38,49 +46,63 @@ class Idle {
 template <typename T>
 class SparseInput {
   public:
-    explicit SparseInput(const Topology& topology);
+    // Takes the weights over, for predictions.
+    SparseInput(const Topology& topology, const Values<T>& values);
+    // And the optimizer's state, for a training whose steps are given.  All goes back when this
+    // object ends; nobody else may look at the layer's values before.
+    void begin(Rule rule, const Step<T>* steps, Index n_steps);
+    ~SparseInput();
+    SparseInput(const SparseInput&) = delete;
 
-    // Gather a minibatch: its features, their rows and their connections.
+    // Takes a minibatch in: its non-zeros, feature by feature.
     void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
               Index lanes);
-    // Begin a training whose steps are given; settle() must follow before anyone else looks at the
-    // weights.
-    void begin(Rule rule, const Step<T>* steps, Index n_steps, const Values<T>& values);
-    // y = W x + b for the minibatch loaded; in training with the weights as of step `now`.
-    void forward(const Values<T>& values, const T* bias, T* y, Index now, bool training);
-    void backward(Rule rule, const Values<T>& values, const Step<T>& step, const T* dy, Index now);
-    // Bring every connection to step `now`.
-    void settle(const Values<T>& values, Index now);
+    // y = W x + b for the minibatch loaded.
+    void forward(const T* bias, T* y);
+    void backward(Rule rule, const Step<T>& step, const T* dy);
 
-    // Pays while a minibatch touches less than a quarter of the features.
+    // Whether so few features occur in a minibatch that this way is the quicker one.
     static bool pays(const Samples& samples, Index batch);
 
   private:
-    void catch_up(const Values<T>& values, Index input, Index now);
-    void update_all(Rule rule, const Values<T>& values, const Step<T>& step);
-
-    Index n_in_, n_out_, n_connections_;
-    // Connections by input: input i owns entries starts_[i] .. starts_[i + 1].
-    std::vector<Index> starts_;
-    Buffer<Index> slots_;
-    Buffer<std::int32_t> outputs_;
-
-    // The minibatch: active features, their rows, and their connections as small tiles.
-    struct Piece {
-        Index first_active, first_output, first, last;  // entries [first, last) of the arrays below
+    // A feature of the minibatch, and where its non-zeros are.
+    struct Active {
+        Index input, first, last;
     };
-    std::vector<Index> active_, place_;
-    std::vector<T> rows_;
-    std::vector<Piece> pieces_;
-    std::vector<Packed> packed_;
-    std::vector<Index> from_;  // slot of each gathered connection
-    std::vector<T> weights_, first_;
+    struct NonZero {
+        Index sample;
+        T value;
+    };
+
+    template <typename See>
+    void visit(See see);  // every connection: see(entry, slot, input, output)
+    void catch_up(Index input);
+    // The samples of a feature side by side, or null where it is better taken one by one.
+    const T* row_of(const Active& feature);
+    // Calls f(outputs, entry, n, first_output) with the connections of an input, as the connections
+    // of one input of a tile that begins at first_output.
+    template <typename F>
+    void in_tiles(Index input, F f);
+
+    const Topology& topology_;
+    Values<T> theirs_, mine_;  // in the order of slots, and input by input
+    // Input i owns entries starts_[i] .. starts_[i + 1], in the order of outputs.
+    std::vector<Index> starts_, next_;
+    Buffer<Packed> outputs_;
+    Buffer<T> weights_, first_, second_;
+
+    std::vector<Active> active_;
+    std::vector<NonZero> drawn_, non_zeros_;     // as they come, and feature by feature
+    std::vector<std::uint64_t> keys_, scratch_;  // feature and place in drawn_, to be sorted
+    std::vector<T> row_, gradients_;             // of one feature
+    std::vector<Packed> tile_;                   // of one feature, in layers wider than a tile
     Index lanes_ = 0;
 
+    bool training_ = false;
+    Index n_steps_ = 0;           // done so far
     std::vector<Idle> idle_;      // at most one; none when every connection is updated every step
     std::vector<Index> settled_;  // per input: steps its connections have seen
-    bool has_first_ = false;
-    Buffer<T> gradient_;  // of all connections, for rules that need every one at every step
+    Buffer<T> gradient_;          // of all connections, for rules that need every one at every step
 };
 
 }  // namespace ratoon

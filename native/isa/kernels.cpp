@@ -27,6 +27,7 @@ namespace {
 #include "forward.hpp"
 #include "backward.hpp"
 #include "masked.hpp"
+#include "non_zeros.hpp"
 #include "rows.hpp"
 #include "normal.hpp"
 // clang-format on
@@ -38,6 +39,8 @@ Kernels<T> table() {
             backward<T>,
             nullptr,
             nullptr,
+            forward_non_zero<T>,
+            backward_non_zero<T>,
             update<T>,
             fill_rows<T>,
             row_sums<T>,

@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon.kernels import Scaling
+from ratoon.kernels import NativeNetwork, Rule, Scaling, Step, as_samples, available_isas, use_isa
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam, cosine
+from ratoon.topology import Topology
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 OPTIMIZERS = {
@@ -21,9 +22,16 @@ OPTIMIZERS = {
 
 
 def sparse_samples(n_samples=60, n_features=800, density=0.003):
+    """Return samples with many rare features and a few that most samples have, and their classes.
+
+    Rare ones are taken non-zero by non-zero, the others as rows.
+    """
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((n_samples, n_features), density=density, format="csr", rng=rng)
-    return x, np.eye(3)[rng.integers(0, 3, n_samples)]
+    x = scipy.sparse.random_array((n_samples, n_features), density=density, format="lil", rng=rng)
+    for feature in (3, 400, 799):
+        has_it = rng.random(n_samples) < 0.8
+        x[np.flatnonzero(has_it), feature] = rng.uniform(-1, 1, has_it.sum())
+    return scipy.sparse.csr_array(x), np.eye(3)[rng.integers(0, 3, n_samples)]
 
 
 def trained(x, y, optimizer, *, hidden=(50,), schedule=None, batch_size=7):
@@ -45,11 +53,12 @@ def trained(x, y, optimizer, *, hidden=(50,), schedule=None, batch_size=7):
 
 @pytest.mark.parametrize("schedule", [None, cosine], ids=["constant", "cosine"])
 @pytest.mark.parametrize("hidden", [(50,), ()], ids=["hidden", "no hidden layer"])
+@pytest.mark.parametrize("batch_size", [1, 7, 40])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
-def test_sparse_and_dense_samples_train_the_same_network(optimizer, hidden, schedule):
+def test_sparse_and_dense_samples_train_the_same_network(optimizer, batch_size, hidden, schedule):
     x, y = sparse_samples()
     sparse, dense = (
-        trained(samples, y, optimizer, hidden=hidden, schedule=schedule)
+        trained(samples, y, optimizer, hidden=hidden, schedule=schedule, batch_size=batch_size)
         for samples in (x, x.toarray())
     )
     for a, b in zip(sparse.layers, dense.layers, strict=True):
@@ -70,12 +79,50 @@ def test_a_feature_that_never_occurs_still_decays():
     assert_array_equal(np.sign(after), np.sign(before))
 
 
-def test_a_prediction_does_not_depend_on_the_rows_beside_it():
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_prediction_does_not_depend_on_the_rows_beside_it(dtype, isa):
+    x, _ = sparse_samples()
+    network = SparseMLP.start((800, 50, 3), epsilon=5, seed=1, dtype=dtype)
+    with use_isa(isa):
+        together = network.outputs(x)
+        assert_array_equal(np.vstack([network.outputs(x[[i]]) for i in range(60)]), together)
+        assert_array_equal(network.outputs(x[::7]), together[::7])
+        assert_allclose(network.outputs(x.toarray()), together, rtol=1e-4, atol=1e-5)
+
+
+def one_layer(dtype=np.float32):
+    """Return a network of one layer with momentum, and its arrays."""
+    topology = Topology.random((800, 3), 900, seed=2)
+    weights = np.random.default_rng(3).normal(size=900).astype(dtype)
+    bias, state = np.zeros(3, dtype), np.full(900, 0.01, dtype)
+    network = NativeNetwork(dtype, "softmax_cross_entropy", 1)
+    network.add_layer(topology, weights, bias, state=[state], bias_state=[np.zeros(3, dtype)])
+    return network, weights, state
+
+
+def test_samples_that_change_meanwhile_leave_the_weights_of_the_last_step():
     x, y = sparse_samples()
-    network = trained(x, y, SGD(0.9))
-    together = network.outputs(x)
-    assert_array_equal(np.vstack([network.outputs(x[[i]]) for i in range(60)]), together)
-    assert_allclose(network.outputs(x.toarray()), together, rtol=1e-11, atol=1e-13)
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    x.indices = x.indices.astype(np.int32)
+    order, steps_done = np.tile(np.arange(60), 20_000), []
+
+    def spoil(done):
+        steps_done.append(done)
+        x.indices[:] = 800
+
+    network, weights, state = one_layer()
+    steps = [Step(lr=0.01, mu=0.9, l2=0.01)] * (order.size // 10)
+    samples = as_samples(x, np.float32)
+    with pytest.raises(ValueError, match="changed while in use"):
+        network.train(samples, y, order, 10, Rule.MOMENTUM, steps, progress=spoil)
+
+    again, expected, expected_state = one_layer()
+    x, _ = sparse_samples()
+    n = steps_done[0]
+    again.train(as_samples(x, np.float32), y, order[: 10 * n], 10, Rule.MOMENTUM, steps[:n])
+    assert_array_equal(weights, expected)
+    assert_array_equal(state, expected_state)
 
 
 def test_more_than_65536_features_and_outputs_are_cut_into_pieces():
