@@ -85,12 +85,13 @@ struct HeldNetwork {
     std::vector<nb::object> kept;
     Loss loss;
     int n_threads;
+    std::shared_ptr<Pace> pace;
     std::optional<Network<T>> network;  // made at first use, when all layers are there
     std::atomic<bool> at_work = false;
 
     Network<T>& ready() {
         require(!layers.empty(), "the network has no layers");
-        if (!network) network.emplace(layers, loss, n_threads);
+        if (!network) network.emplace(layers, loss, n_threads, pace);
         return *network;
     }
 };
@@ -338,11 +339,12 @@ void bind_for(nb::module_& m, const char* name) {
     bound
         .def(
             "__init__",
-            [](HeldNetwork<T>* self, int loss, int n_threads) {
+            [](HeldNetwork<T>* self, int loss, int n_threads, std::shared_ptr<Pace> pace) {
                 require(loss >= 0 && loss <= int(Loss::squared_error), "unknown loss");
-                new (self) HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::nullopt};
+                new (self)
+                    HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::move(pace), std::nullopt};
             },
-            "loss"_a, "n_threads"_a)
+            "loss"_a, "n_threads"_a, "pace"_a)
         .def("train", &train<T>, "samples"_a, "targets"_a.noconvert(),
              "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
              "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
@@ -376,6 +378,10 @@ void bind_network(nb::module_& m) {
                     "columns"_a.noconvert(), "values"_a.noconvert(), "n_features"_a)
         .def_prop_ro("n_rows", [](const HeldSamples& s) { return s.view.n_rows; })
         .def_prop_ro("n_features", [](const HeldSamples& s) { return s.view.n_features; });
+    nb::class_<Pace>(m, "Pace")
+        .def(nb::init<>())
+        .def("threads", &Pace::threads, "most"_a)
+        .def("took", &Pace::took, "seconds"_a);
     bind_for<float>(m, "NetworkF32");
     bind_for<double>(m, "NetworkF64");
 }

@@ -10,8 +10,13 @@
 namespace ratoon {
 
 template <typename T>
-Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads)
-    : layers_(std::move(layers)), loss_(loss), n_threads_(std::max(1, n_threads)) {}
+Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads,
+                    std::shared_ptr<Pace> pace)
+    : layers_(std::move(layers)),
+      loss_(loss),
+      pace_(std::move(pace)),
+      most_threads_(std::max(1, n_threads)),
+      n_threads_(most_threads_) {}
 
 template <typename T>
 Network<T>::~Network() = default;
@@ -49,6 +54,7 @@ template <typename T>
 void Network<T>::forget_call() {
     sparse_.reset();
     masks_.reset();
+    n_threads_ = most_threads_;
 }
 
 template <typename T>

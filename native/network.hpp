@@ -12,6 +12,7 @@
 #include "kernels.hpp"
 #include "linear.hpp"
 #include "loss.hpp"
+#include "pace.hpp"
 #include "topology.hpp"
 
 namespace ratoon {
@@ -71,7 +72,8 @@ class SparseInput;
 template <typename T>
 class Network {
   public:
-    Network(std::vector<Layer<T>> layers, Loss loss, int n_threads);
+    // Training takes the threads that `pace` says, which may be shared with the next network.
+    Network(std::vector<Layer<T>> layers, Loss loss, int n_threads, std::shared_ptr<Pace> pace);
     ~Network();
 
     // Train on the samples named by order[0 .. n), in minibatches of `batch`; the last may be
@@ -143,7 +145,9 @@ class Network {
 
     std::vector<Layer<T>> layers_;
     Loss loss_;
-    int n_threads_;
+    std::shared_ptr<Pace> pace_;
+    int most_threads_;
+    int n_threads_;                   // of the step at hand
     Index lanes_ = 0, capacity_ = 0;  // lanes in use, and lanes there is room for
     bool for_training_ = false;
     std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l

@@ -143,7 +143,7 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
     if (!in_blocks) prepare(std::min(batch, n), true);
     // Several threads load the next minibatch when the first of them runs out of tiles to update;
     // one thread would only need the memory.
-    const bool ahead = n_threads_ > 1 && !in_blocks && samples.row_starts == nullptr;
+    const bool ahead = most_threads_ > 1 && !in_blocks && samples.row_starts == nullptr;
     if (ahead && ahead_.size() == 0) ahead_ = Buffer<T>(n_in() * capacity_, Use::recurring);
     const Layer<T>& last = layers_.back();
     if (!in_blocks && layers_.size() > 1 && Masks::suit(*last.topology, last.values, lanes_)) {
@@ -155,6 +155,8 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
         const Step<T>& step = steps[at / batch];
         step_ = std::uint64_t(first_step + at / batch);
         const double step_weight = weight_of(targets, order + at, size);
+        const auto started = std::chrono::steady_clock::now();
+        if (most_threads_ > 1) n_threads_ = pace_->threads(most_threads_);
         double loss = 0;
         if (in_blocks) {
             {
@@ -171,6 +173,10 @@ EpochResult Network<T>::train(const Samples& samples, const Targets<T>& targets,
             loss = fused_step(targets, order + at, size, rule, step, next);
             is_loaded = next.n > 0;
             if (is_loaded) std::swap(activations_[0], ahead_);
+        }
+        if (most_threads_ > 1) {
+            pace_->took(
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
         }
         ++result.steps_done;
         total += loss;

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ratoon.datasets.disk_rows import DiskRows
 from ratoon.datasets.within import Within
 from ratoon.errors import InvalidInputError
-from ratoon.kernels import NativeNetwork, Scaling, as_samples
+from ratoon.kernels import NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.rng import derive_seed
@@ -136,9 +136,9 @@ class SparseMLP:
         """Connections divided by positions, over all layers."""
         return self.n_connections / self.n_positions
 
-    def native(self, loss: str, n_threads: int) -> NativeNetwork:
+    def native(self, loss: str, n_threads: int, pace: Pace | None = None) -> NativeNetwork:
         """Return the network as native code sees it, sharing all arrays."""
-        native = NativeNetwork(self.dtype, loss, n_threads)
+        native = NativeNetwork(self.dtype, loss, n_threads, pace)
         for layer in self.layers:
             layer.own_arrays()  # native code takes only what it may write to
             native.add_layer(

@@ -18,6 +18,7 @@ from ratoon.kernels.linear import forward as forward
 from ratoon.kernels.linear import normal as normal
 from ratoon.kernels.linear import update as update
 from ratoon.kernels.network import NativeNetwork as NativeNetwork
+from ratoon.kernels.network import Pace as Pace
 from ratoon.kernels.network import Samples as Samples
 from ratoon.kernels.network import as_samples as as_samples
 from ratoon.kernels.rewire import rewire_by_sign as rewire_by_sign

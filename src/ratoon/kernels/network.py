@@ -21,6 +21,8 @@ Array = NDArray[Any]
 Progress = Callable[[int], None]
 Samples = _native.Samples | DiskRows
 """Samples in memory, or rows on disk that are read piece by piece."""
+Pace = _native.Pace
+"""What training found out about how many threads are quickest; to be handed on."""
 
 NO_SCALING = Scaling()
 
@@ -85,10 +87,16 @@ class EpochOutcome:
 class NativeNetwork:
     """Layers as native code sees them; the arrays stay the caller's and are changed in place."""
 
-    def __init__(self, dtype: DTypeLike, loss: str, n_threads: int) -> None:
+    def __init__(
+        self, dtype: DTypeLike, loss: str, n_threads: int, pace: Pace | None = None
+    ) -> None:
+        """Begin without layers; ``pace`` is what earlier networks of the same training found out.
+
+        Training uses ``n_threads`` or one thread, whichever is quicker at the moment.
+        """
         self.dtype = np.dtype(dtype)
         kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32
-        self._native: Any = kind(LOSSES[loss], n_threads)
+        self._native: Any = kind(LOSSES[loss], n_threads, pace or Pace())
         self._shapes: list[tuple[int, int]] = []
         self._n_connections: list[int] = []
 

@@ -25,7 +25,7 @@ from ratoon.evolution import (
     watched_steps,
 )
 from ratoon.history import EpochRecord, History
-from ratoon.kernels import NativeNetwork, Samples, as_samples
+from ratoon.kernels import NativeNetwork, Pace, Samples, as_samples
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
@@ -129,6 +129,7 @@ class Training:
         self.stopping = stopping
         self.callbacks = list(callbacks)
         self.should_stop = False
+        self._pace = Pace()  # of all epochs, whose native networks are one for each
         self.rewired_by_layer = [0] * len(network.layers)
         for layer in network.layers:
             if len(layer.state) != plan.optimizer.n_states:
@@ -181,7 +182,7 @@ class Training:
                 self._watch(clock.at(first), order[here : here + batch])
             rewire_seconds += time.perf_counter() - started
             started = time.perf_counter()
-            native = native or self.network.native(self.plan.loss, self.plan.n_threads)
+            native = native or self.network.native(self.plan.loss, self.plan.n_threads, self._pace)
             part = order[here : (last - clock.step) * batch]
             total += self._train(native, part, batch, clock.at(first), last) * part.size
             train_seconds += time.perf_counter() - started
