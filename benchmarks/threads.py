@@ -5,21 +5,29 @@ processes of one thread each at the same time, which share nothing but the machi
 process that keeps one core busy, one thread and two again.  Two processes are the ceiling: where
 they together do only 1.3 times the work of one, the cores are slowed by each other or by
 neighbours, and no program with two threads gains more.
+
+Before and after each turn of two threads the distance of the cores is taken, as by ``cores.py``:
+rounds in which they shared a cache are told apart from those in which they did not.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import statistics
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from common.machine import MachineState, describe
 from common.models import PAPER, Model, chosen
 from common.tables import markdown, parser, write_json
+from cores import build, round_trip_ns
 from epoch import training_of
 from references.start import samples_of
 
@@ -30,6 +38,8 @@ EXAMPLES = """\
   threads.py --models c --rounds 20
 """
 FRESH = multiprocessing.get_context("spawn")
+NEAR_NS = 200.0
+"""Cores that share a third-level cache are less than this apart, others more."""
 
 
 def serve(pipe: Connection, model: dict[str, Any], minibatches: int) -> None:
@@ -72,7 +82,9 @@ def busy_core() -> Iterator[None]:
         process.join()
 
 
-def measure(model: Model, rounds: int, seconds: float, minibatches: int) -> dict[str, Any]:
+def measure(
+    model: Model, rounds: int, seconds: float, minibatches: int, distance: Callable[[], float]
+) -> dict[str, Any]:
     """Return milliseconds per minibatch of every kind, round by round, and their ratios."""
     pipes, processes = [], []
     for _ in range(2):
@@ -90,9 +102,12 @@ def measure(model: Model, rounds: int, seconds: float, minibatches: int) -> dict
         return [1e3 * worker.recv() for worker in workers]
 
     kinds: dict[str, list[float]] = {}
+    apart_ns: list[tuple[float, float]] = []
     for _ in range(rounds):
         kinds.setdefault("one", []).extend(timed(1, pipes[:1]))
+        before = distance()
         kinds.setdefault("two", []).extend(timed(2, pipes[:1]))
+        apart_ns.append((before, distance()))
         # What two processes do in a second, as the time one alone would need for each.
         rates = [1 / ms for ms in timed(1, pipes)]
         kinds.setdefault("two_processes", []).append(1 / sum(rates))
@@ -103,7 +118,31 @@ def measure(model: Model, rounds: int, seconds: float, minibatches: int) -> dict
     for pipe, process in zip(pipes, processes, strict=True):
         pipe.send(None)
         process.join()
-    return {"ms_by_round": kinds, **ratios(kinds)}
+    found = ratios(kinds)
+    return {
+        "ms_by_round": kinds,
+        "apart_ns_by_round": apart_ns,
+        **found,
+        **by_distance(found["gain_by_round"], apart_ns),
+    }
+
+
+def by_distance(
+    gains: list[float], apart_ns: list[tuple[float, float]]
+) -> dict[str, float | int | None]:
+    """Return the median gain of rounds with near cores before and after, and with far ones.
+
+    >>> by_distance([1.7, 1.0, 1.2], [(60, 55), (350, 340), (60, 340)])
+    {'near_gain': 1.7, 'near_rounds': 1, 'far_gain': 1.0, 'far_rounds': 1}
+    """
+    near = [g for g, apart in zip(gains, apart_ns, strict=True) if max(apart) < NEAR_NS]
+    far = [g for g, apart in zip(gains, apart_ns, strict=True) if min(apart) >= NEAR_NS]
+    return {
+        "near_gain": statistics.median(near) if near else None,
+        "near_rounds": len(near),
+        "far_gain": statistics.median(far) if far else None,
+        "far_rounds": len(far),
+    }
 
 
 def ratios(kinds: dict[str, list[float]]) -> dict[str, Any]:
@@ -138,9 +177,13 @@ def main() -> None:
     given = arguments.parse_args()
     results: dict[str, Any] = {}
     rows = []
-    with MachineState() as machine:
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise SystemExit("two threads have one core here; there is nothing to compare")
+    with tempfile.TemporaryDirectory() as folder, MachineState() as machine:
+        distance = partial(round_trip_ns, build(Path(folder)), *cores)
         for model in chosen(given.models, PAPER):
-            found = measure(model, given.rounds, given.seconds, given.minibatches)
+            found = measure(model, given.rounds, given.seconds, given.minibatches, distance)
             results[model.name] = found
             kinds = found["ms_by_round"]
             rows.append(
@@ -150,6 +193,10 @@ def main() -> None:
                     "two threads ms": min(kinds["two"]),
                     "two threads gain": found["gain"],
                     "least to most": _range(found["gain_by_round"]),
+                    "near cores": found["near_gain"],
+                    "rounds": found["near_rounds"],
+                    "far cores": found["far_gain"],
+                    "of rounds": found["far_rounds"],
                     "two processes gain": found["ceiling"],
                     "of them": _range(found["ceiling_by_round"]),
                     "threads / processes": found["of_ceiling"],

@@ -3,7 +3,7 @@
 // Two cores that share no cache, or of which another process wants one, can be slower together than
 // either is alone, and which it is changes by the second.  A step gives the same bits on any number
 // of threads, so one may simply try: now and then a few steps go the other way, and the quicker way
-// is kept.  Trials take at most a fiftieth of the time.
+// is kept.  Trials take at most some hundredths of the time.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,8 @@ class Pace {
             is_alone_ = !is_alone_;
             usual_ = trial_;
         }
-        until_trial_ = 50 * trial_seconds_;
+        // One thread too few costs more than one too many does where it hinders.
+        until_trial_ = (is_alone_ ? 25 : 50) * trial_seconds_;
         steps_ = 0;
     }
 

@@ -110,7 +110,7 @@ void use(Bytes& bytes) {
     const Index n = Index(order.size()), batch = bytes.between(1, 70);
 
     const Loss loss = Loss(bytes.between(0, 2));
-    Network<T> network(layers, loss, int(bytes.between(1, 2)));
+    Network<T> network(layers, loss, int(bytes.between(1, 2)), std::make_shared<Pace>());
     Index calls = 0;
     const Interrupted interrupted = [&calls, limit = bytes.byte()](Index) {
         return ++calls > limit;

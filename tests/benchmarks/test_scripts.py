@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,10 @@ def test_epoch_tells_times_memory_and_ratios(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs two cores, and Linux to hold threads on them",
+)
 def test_threads_stand_beside_two_processes(tmp_path):
     found = run_for_json(
         "threads", tmp_path, "--models", "b", "--rounds", 2, "--seconds", 0.05, "--minibatches", 2
@@ -112,6 +117,7 @@ def test_threads_stand_beside_two_processes(tmp_path):
     assert kinds == model["ms_by_round"].keys()
     assert all(len(values) == 2 and min(values) > 0 for values in model["ms_by_round"].values())
     assert {"gain", "ceiling", "of_ceiling", "beside_busy"} <= model.keys()
+    assert model["near_rounds"] + model["far_rounds"] <= len(model["apart_ns_by_round"]) == 2
 
 
 @pytest.mark.slow
