@@ -19,7 +19,7 @@ def run(pace, seconds_of, n_steps):
 def test_all_threads_while_they_are_quicker():
     chosen = run(Pace(), {4: 0.001, 1: 0.0018}.get, 5000)
     assert chosen[:16] == [4] * 16, "nothing is tried before something is known"
-    assert 0 < chosen.count(1) / 5000 < 0.02
+    assert 0 < chosen.count(1) / 5000 < 0.01
 
 
 def test_one_thread_where_the_others_only_hinder():
@@ -34,7 +34,8 @@ def test_it_follows_when_cores_move_apart_or_together(first):
     assert run(pace, {4: first, 1: 0.0013}.get, 1000)[-1] == (4 if first < 0.0013 else 1)
     chosen = run(pace, {4: second, 1: 0.0013}.get, 1000)
     assert chosen[-1] == (4 if second < 0.0013 else 1)
-    assert chosen.count(chosen[-1]) > 600, "within some hundred steps"
+    # That threads hinder shows at once, that they would help only when they are tried again.
+    assert chosen.count(chosen[-1]) > (900 if chosen[-1] == 1 else 600)
 
 
 def test_a_single_slow_step_decides_nothing():
