@@ -102,7 +102,7 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     };
     Index k = 0;
     const Index reach = far ? kAhead : 0;
-    constexpr bool kept_waiting = small || !far;
+    constexpr bool updates_later = small || !far;
     for (const Index head = until_aligned(weights, n); k < head; ++k) one_alone(k);
     const auto eight = [&](Index j) RATOON_IN_PLACE {
         return backward_eight<T, V, with_dx, far, small>(packed + j, packed + j + reach,
@@ -114,7 +114,7 @@ void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, 
     // Eight connections are updated after the products of the next eight: what an update waits for
     // is then there, and does not fill the processor's queues.  5 to 15 % faster than in turn, but
     // for far tiles, where memory is what everything waits for.
-    if constexpr (kept_waiting) {
+    if constexpr (updates_later) {
         if (k + 8 + reach <= n) {
             Folded<Vec<T>> products = eight(k);
             for (k += 8; k + 16 + reach <= n; k += 16) {  // to a line of the streams
