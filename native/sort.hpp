@@ -39,9 +39,10 @@ void sort_by_digits(U* values, Index n, U* scratch, int low, int digit) {
 // Sorts by the upper 32 bits, which are below `limit` <= 2^32; equal ones stay in their order.
 inline void sort_upper_halves(std::uint64_t* values, Index n, std::uint64_t* scratch,
                               std::uint64_t limit) {
-    if (n < 128)
-        return std::stable_sort(values, values + n,
-                                [](auto a, auto b) { return a >> 32 < b >> 32; });
+    if (n < 128) {
+        std::stable_sort(values, values + n, [](auto a, auto b) { return a >> 32 < b >> 32; });
+        return;
+    }
     const int bits = std::max(1, int(std::bit_width(limit - 1)));
     const int n_digits = bits > 2 * kMostBits ? 3 : bits > kMostBits ? 2 : 1;
     const int digit = (bits + n_digits - 1) / n_digits;
