@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.recipe.hidden import HiddenLayer
+from ratoon.committee.hidden import HiddenLayer
 
 Array = NDArray[Any]
 Kernel = Callable[[Array, Array, Array], Array]

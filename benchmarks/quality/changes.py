@@ -11,7 +11,7 @@ from typing import Any
 from quality import measures, samples
 from quality.apart import replaced
 from quality.sets import Split
-from ratoon.recipe import committee, hidden, members, views
+from ratoon.committee import committee, hidden, members, views
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from quality.apart import Apart, take_apart
 from quality.networks import EPSILON
 from quality.rivals import Answer
 from quality.sets import Split
+from ratoon.committee import Problem
+from ratoon.committee.members import MemberKind, kinds_for
+from ratoon.committee.strength import f_statistic
 from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
 from ratoon.optimizers import Adam, make_schedule
-from ratoon.recipe import Problem
-from ratoon.recipe.members import MemberKind, kinds_for
-from ratoon.recipe.strength import f_statistic
 from ratoon.topology import Topology
 from ratoon.training import Training, TrainingData, TrainingPlan
 

@@ -13,7 +13,7 @@ from quality.apart import Kinds, answer, beside, take_apart, weigh
 from quality.changes import Change
 from quality.rivals import Answer
 from quality.sets import Split
-from ratoon.recipe.members import MemberKind, kinds_for
+from ratoon.committee.members import MemberKind, kinds_for
 
 Stays = Callable[[MemberKind], bool]
 

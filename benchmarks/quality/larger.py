@@ -16,8 +16,8 @@ from quality.changes import CHANGES, Change
 from quality.rivals import Answer
 from quality.sets import MANY, Split
 from ratoon import SparseMLPClassifier
-from ratoon.recipe import Problem, committee
-from ratoon.recipe.members import PAIR, MemberKind, kinds_for
+from ratoon.committee import Problem, committee
+from ratoon.committee.members import PAIR, MemberKind, kinds_for
 
 TEXT = ("PCMAC", "BASEHOCK")
 N_NEURONS, N_EPOCHS = 2000, 100

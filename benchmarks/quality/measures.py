@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.dual import dual_coefficients
-from ratoon.recipe.strength import f_statistic
+from ratoon.committee.centred import Centred
+from ratoon.committee.dual import dual_coefficients
+from ratoon.committee.strength import f_statistic
 
 Array = NDArray[Any]
 Strengths = NDArray[np.float64]

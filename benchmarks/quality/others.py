@@ -15,8 +15,8 @@ from quality.changes import CHANGES, Change
 from quality.further import Others, Variant, answers_with
 from quality.rivals import Answer
 from quality.sets import Split
-from ratoon.recipe import Problem, members
-from ratoon.recipe.members import Member, MemberKind, fit_members, kinds_for
+from ratoon.committee import Problem, members
+from ratoon.committee.members import Member, MemberKind, fit_members, kinds_for
 
 Array = NDArray[Any]
 

@@ -25,9 +25,9 @@ from quality.rewiring_report import found_beside, measure_missing, read_scores
 from quality.rewiring_scores import Cell, Scores, gains, mean_and_error
 from quality.sets import split
 from ratoon import SparseMLPClassifier
+from ratoon.committee.strength import pair_strength
 from ratoon.estimators.strengths import strengths
 from ratoon.initialise import guided
-from ratoon.recipe.strength import pair_strength
 from ratoon.topology import Topology
 
 N_NEURONS, INPUTS, N_LOOKED_AT = 500, 3, 5

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from quality.after import with_residual
 from quality.apart import Apart, Weighing, answer, weigh
 from quality.rivals import Answer
-from ratoon.recipe.members import MemberKind
+from ratoon.committee.members import MemberKind
 
 Way = Callable[[Apart, int], Answer]
 

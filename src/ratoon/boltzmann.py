@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import kernels
+from ratoon.arrays import Array
 from ratoon.kernels import Rule, Step
 from ratoon.kernels.linear import padded
 from ratoon.layers import SparseLayer
-
-Array = NDArray[Any]
 
 MOST_AT_ONCE = 2**21
 """Connections times samples that `pseudo_likelihood` looks at in one go."""

@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.inference import PlainLayer, Predictor
-
-Array = NDArray[Any]
 
 OPSET = 17
 IR_VERSION = 8

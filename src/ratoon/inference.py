@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
-
-Array = NDArray[Any]
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "logistic", "all_relu")
 

@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from ratoon.datasets.within import Within
+from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.initialise import check_within, first_weights, start_topology, start_within
 from ratoon.kernels import ACTIVATIONS
 from ratoon.kernels.bfloat16 import HALF, narrow, widen
 from ratoon.kernels.types import checked_dtype, is_bfloat16
-from ratoon.topology import Rewiring, Topology
-
-Array = NDArray[Any]
+from ratoon.topology import Rewiring, Topology, Within
 
 
 @dataclass(eq=False)

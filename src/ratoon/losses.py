@@ -6,16 +6,12 @@ them in NumPy.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
 from ratoon.kernels import LOSSES
-
-Array = NDArray[Any]
 
 
 def probabilities(loss: str, outputs: Array) -> Array:

@@ -8,18 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from ratoon.datasets.disk_rows import DiskRows
-from ratoon.datasets.within import Within
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.kernels import NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.rng import derive_seed
-from ratoon.topology import Topology
-
-Array = NDArray[Any]
+from ratoon.samples.on_disk import DiskRows
+from ratoon.topology import Topology, Within
 
 
 @dataclass(frozen=True)

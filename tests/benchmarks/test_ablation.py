@@ -15,7 +15,7 @@ from quality.sets import Split
 from quality.weighings import SHARES
 
 from ratoon import SparseMLPClassifier
-from ratoon.recipe import committee, hidden
+from ratoon.committee import committee, hidden
 
 SMALL = {"N_NEURONS": 50}
 

@@ -10,9 +10,9 @@ from quality import apart, bodies, descent, further, measures, others
 from quality.changes import Change
 from quality.sets import Split
 
-from ratoon.recipe import hidden, members
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.dual import dual_coefficients
+from ratoon.committee import hidden, members
+from ratoon.committee.centred import Centred
+from ratoon.committee.dual import dual_coefficients
 
 N_FEATURES = 120
 

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.disk_rows import DiskRows
 from ratoon.datasets.stored import can_stay_on_disk, open_stored
 from ratoon.errors import FormatError, InvalidInputError
+from ratoon.samples.on_disk import DiskRows
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 

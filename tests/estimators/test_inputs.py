@@ -12,7 +12,7 @@ from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.inputs import canonical_csr, checked_samples, checked_weights
 from ratoon.kernels import as_samples
-from ratoon.prepare import ConstantFeatureWarning
+from ratoon.samples.statistics import ConstantFeatureWarning
 from tests.estimators.frames import polars
 
 NAMES = list("abcdefgh")
@@ -233,7 +233,9 @@ def test_constant_features_are_said_and_read_as_zero(two_classes):
     assert expected.network_.widths[0] + 1 == fitted.network_.widths[0]
 
 
-@pytest.mark.filterwarnings("ignore::ratoon.prepare.ConstantFeatureWarning")  # that is the point
+@pytest.mark.filterwarnings(
+    "ignore::ratoon.samples.statistics.ConstantFeatureWarning"
+)  # that is the point
 def test_samples_of_constants_alone_are_learnt_from_their_classes(two_classes):
     X, _ = two_classes
     y = np.repeat([0, 1], [80, 10])

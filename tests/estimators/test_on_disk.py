@@ -9,9 +9,9 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.datasets import disk_rows
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import Labelled
+from ratoon.samples import on_disk
 from tests.processes import IS_SANITIZED, run_python
 
 
@@ -59,7 +59,7 @@ def test_a_memory_map_of_any_type_trains_the_network_that_an_array_trains(
 
 def test_many_pieces_are_one_epoch(two_classes, in_file, monkeypatch):
     X, y = two_classes
-    monkeypatch.setattr(disk_rows, "BLOCK_BYTES", 10 * X[0].nbytes)
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * X[0].nbytes)
     fitted = model(SparseMLPRegressor, dropout=0.2).fit(in_file(X), y.astype(float))
     again = model(SparseMLPRegressor, dropout=0.2).fit(in_file(X, "again"), y.astype(float))
     assert_array_equal(fitted.predict(X), again.predict(X))
@@ -68,7 +68,7 @@ def test_many_pieces_are_one_epoch(two_classes, in_file, monkeypatch):
 
 def test_epochs_one_by_one_are_the_same_as_together(two_classes, in_file, monkeypatch):
     X, y = two_classes
-    monkeypatch.setattr(disk_rows, "BLOCK_BYTES", 10 * X[0].nbytes)
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * X[0].nbytes)
     stored = in_file(X)
     whole, parts = model(scale=None), model(scale=None)
     whole.fit(stored, y)
@@ -113,7 +113,7 @@ def test_samples_held_back_from_a_memory_map_stay_on_disk(two_classes, tmp_path)
     X, y = two_classes
     rows = np.array([3, 1, 2])
     taken = Labelled(as_map(X, tmp_path), y).take(rows)
-    assert isinstance(taken.x, disk_rows.DiskRows)
+    assert isinstance(taken.x, on_disk.DiskRows)
     assert_array_equal(np.asarray(taken.x), X[rows])
     assert isinstance(Labelled(X, y).take(rows).x, np.ndarray)
     assert scipy.sparse.issparse(Labelled(scipy.sparse.csr_array(X), y).take(rows).x)
@@ -124,14 +124,14 @@ import resource, sys
 import h5py
 import numpy as np
 from ratoon import SparseMLPClassifier
-from ratoon.datasets import disk_rows
+from ratoon.samples import on_disk
 
 def taken():
     # of this very process; memory maps of files are not counted
     return int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
 
 folder, n_rows, n_features = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-disk_rows.BLOCK_BYTES = 2**20
+on_disk.BLOCK_BYTES = 2**20
 model = SparseMLPClassifier(
     (50,), epsilon=5, batch_size=32, max_iter=1, solver="sgd", random_state=0, n_jobs=1,
     early_stopping=True, validation_fraction=0.5,

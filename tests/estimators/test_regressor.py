@@ -56,7 +56,7 @@ def test_constant_targets_are_predicted_as_they_are(two_classes):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::ratoon.prepare.ConstantFeatureWarning"
+    "ignore::ratoon.samples.statistics.ConstantFeatureWarning"
 )  # 1 sample has no other
 def test_one_sample_is_enough():
     assert_allclose(small().fit([[1.0, 2.0]], [3.0]).predict([[1.0, 2.0]]), [3.0])

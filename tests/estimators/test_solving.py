@@ -99,7 +99,7 @@ def test_training_on_sparse_samples_can_go_on_from_a_solved_network(texts):
 
 
 def test_a_sparse_matrix_too_wide_for_a_linear_path_is_trained(texts, monkeypatch):
-    monkeypatch.setattr("ratoon.recipe.problem.MAX_SPARSE_FEATURES", 300)
+    monkeypatch.setattr("ratoon.committee.problem.MAX_SPARSE_FEATURES", 300)
     model = SparseMLPClassifier(random_state=0).fit(*texts)
     assert model.n_iter_ > 1
 

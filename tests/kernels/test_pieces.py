@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon.datasets import disk_rows
-from ratoon.datasets.disk_rows import DiskRows, MapReader
 from ratoon.kernels import Rule, Step, as_samples
 from ratoon.network import SparseMLP
+from ratoon.samples import on_disk
+from ratoon.samples.on_disk import DiskRows, MapReader
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 6))
@@ -17,7 +17,7 @@ ORDER = RNG.permutation(50)[:46]
 @pytest.fixture
 def rows(monkeypatch):
     """Samples that come nine at a time."""
-    monkeypatch.setattr(disk_rows, "BLOCK_BYTES", 9 * 6 * 8)
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 9 * 6 * 8)
     return DiskRows(MapReader(X))
 
 

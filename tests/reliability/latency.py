@@ -40,6 +40,7 @@ def busy_training():
     """Epochs of many small steps over wide layers."""
     x = RNG.normal(size=(200, 5000)).astype(np.float32)
     how = {"epsilon": 20, "solver": "sgd", "max_iter": 10_000, "dtype": "float32"}
+    how["learning_rate_init"] = 1e-6  # a larger one diverges before a fast machine is interrupted
     model = SparseMLPClassifier((5000, 5000), batch_size=4, n_jobs=1, random_state=0, **how)
 
     def work():

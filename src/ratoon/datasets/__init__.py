@@ -22,8 +22,8 @@ from ratoon.datasets.read import read
 from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.show import Examination, examine
 from ratoon.datasets.suspicion import Finding
-from ratoon.datasets.within import Within
 from ratoon.datasets.write import write
+from ratoon.topology import Within
 
 __all__ = [
     "Alignment",

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ratoon.datasets.files import read_lines
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.within import Within
 from ratoon.errors import FormatError, InvalidInputError
+from ratoon.topology import Within
 
 
 @dataclass(frozen=True, eq=False)

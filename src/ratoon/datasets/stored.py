@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.disk_rows import BlockReader, DiskRows, MapReader
 from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5, refuse_elsewhere
 from ratoon.datasets.labels import Task, encode_labels
 from ratoon.datasets.limits import Limits
@@ -20,6 +19,7 @@ from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_nam
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
 from ratoon.errors import FormatError, InvalidInputError
+from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 

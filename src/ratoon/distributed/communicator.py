@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 
 class Communicator(Protocol):

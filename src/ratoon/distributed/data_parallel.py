@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import kernels
+from ratoon.arrays import Array
 from ratoon.distributed.communicator import Communicator
 from ratoon.distributed.cost import StepCost, best_seconds
 from ratoon.distributed.exchange import check_agreement, share_layer
@@ -20,9 +21,6 @@ from ratoon.kernels import NativeNetwork, Step
 from ratoon.rng import derive_seed
 from ratoon.training import Training
 from ratoon.training.runner import run_by
-
-Array = NDArray[Any]
-
 
 AverageEvery = int | Literal["auto"] | None
 

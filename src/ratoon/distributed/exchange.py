@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.distributed.communicator import Communicator
 from ratoon.errors import RatoonError
 from ratoon.layers import SparseLayer
 from ratoon.topology import Topology
-
-Array = NDArray[Any]
 
 
 def share_layer(communicator: Communicator, layer: SparseLayer) -> None:

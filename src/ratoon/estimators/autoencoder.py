@@ -7,16 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.selector_base import StrengthSelector
 from ratoon.evolution import SET
-from ratoon.prepare import ConstantFeatureWarning, feature_statistics
 from ratoon.rng import derive_generator, derive_seed, draw_root
-
-Array = NDArray[Any]
+from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 
 
 class SparseAutoencoderSelector(StrengthSelector):

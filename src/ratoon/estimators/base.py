@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fit_report import check_report_path, write_fit_report
@@ -35,6 +34,7 @@ from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
+from ratoon.samples.on_disk import DiskRows
 from ratoon.training import (
     Callback,
     EarlyStopping,
@@ -43,8 +43,6 @@ from ratoon.training import (
     TrainingData,
     TrainingPlan,
 )
-
-Array = NDArray[Any]
 
 _ROWS_AT_ONCE = 32
 

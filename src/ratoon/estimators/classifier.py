@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
+from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
@@ -27,8 +27,6 @@ from ratoon.estimators.targets import (
 )
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
-
-Array = NDArray[Any]
 
 CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
 
@@ -69,7 +67,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
-        (`ratoon.recipe`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
+        (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
         100 features if nothing else about the network or its training is asked for; otherwise it
         is SGD if a learning rate is given, and what the preset says if not.  An optimizer object
         of ``ratoon.optimizers`` brings its own parameters.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.datasets.disk_rows import DiskRows, MapReader
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.samples.on_disk import DiskRows, MapReader
 
-Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse
 
 from ratoon.datasets import Dataset
-from ratoon.datasets.disk_rows import DiskRows
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import parts_of_eval_set
 from ratoon.estimators.inputs import checked_samples
 from ratoon.report import write_report
+from ratoon.samples.on_disk import DiskRows
 
 
 def check_report_path(path: Any) -> None:

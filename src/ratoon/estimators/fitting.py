@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
-from ratoon.datasets.within import Within
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Settings, Shape
 from ratoon.evolution import State
@@ -20,12 +19,10 @@ from ratoon.history import History
 from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
-from ratoon.prepare import ConstantFeatureWarning, feature_statistics
 from ratoon.rng import derive_seed
-from ratoon.topology import Topology
+from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
+from ratoon.topology import Topology, Within
 from ratoon.training import EarlyStopping
-
-Array = NDArray[Any]
 
 
 @dataclass

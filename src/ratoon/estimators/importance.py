@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.network import SparseMLP
-
-Array = NDArray[Any]
 
 
 def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[np.float64]:

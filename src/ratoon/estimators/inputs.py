@@ -10,11 +10,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ratoon.arrays import Array
 from ratoon.datasets import Dataset
-from ratoon.datasets.disk_rows import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 from ratoon.errors import InvalidInputError
-
-Array = NDArray[Any]
+from ratoon.samples.on_disk import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 
 
 def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ratoon.datasets.within import Within
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
 from ratoon.estimators.strengths import MEASURES
@@ -18,7 +17,7 @@ from ratoon.evolution import STRATEGIES
 from ratoon.initialise import INITS, STARTS
 from ratoon.kernels import ACTIVATIONS
 from ratoon.optimizers import SCHEDULES
-from ratoon.topology import Topology
+from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
 SOLVERS = ("ridge", "sgd", "adam")

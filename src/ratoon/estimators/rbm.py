@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.inputs import checked_samples
@@ -26,8 +27,6 @@ from ratoon.optimizers import SGD
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.training import TrainingPlan
 from ratoon.training.contrastive import ContrastiveTraining, Rows
-
-Array = NDArray[Any]
 
 _CHECKS: dict[str, Check] = {
     "n_components": count,

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
-from ratoon.prepare import feature_statistics
+from ratoon.samples.statistics import feature_statistics
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
-
-Array = NDArray[Any]
 
 
 class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
@@ -57,7 +55,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
-        (`ratoon.recipe`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
+        (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
         100 features if nothing else about the network or its training is asked for; otherwise it
         is SGD if a learning rate is given, and what the preset says if not.  An optimizer object
         of ``ratoon.optimizers`` brings its own parameters.

@@ -6,19 +6,17 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.selector_base import StrengthSelector
 from ratoon.evolution import SET
-from ratoon.prepare import ConstantFeatureWarning
 from ratoon.rng import derive_generator, derive_seed, draw_root
-
-Array = NDArray[Any]
+from ratoon.samples.statistics import ConstantFeatureWarning
 
 RESAMPLING = ("folds", "seeds")
 

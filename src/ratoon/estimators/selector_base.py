@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.importance import shares
 from ratoon.estimators.selector_stability import (
@@ -17,8 +18,6 @@ from ratoon.estimators.selector_stability import (
     stability_index,
     top_features,
 )
-
-Array = NDArray[Any]
 
 
 class StrengthSelector(SelectorMixin, BaseEstimator):

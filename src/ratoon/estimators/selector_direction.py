@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 
 def directions(x: Any, y: Array, class_names: Sequence[str] | None) -> list[str]:

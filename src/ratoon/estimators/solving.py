@@ -1,6 +1,6 @@
 """The default for few samples and many features: solve for the network instead of descending.
 
-`ratoon.recipe` says how.  It is taken where nothing about the network or its training was asked
+`ratoon.committee` says how.  It is taken where nothing about the network or its training was asked
 for; whoever sets a width, a density, a strategy or a learning rate wants a network trained so.
 """
 
@@ -15,12 +15,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ratoon.arrays import Array
+from ratoon.committee import Committee, Problem, fit_committee, suits
 from ratoon.estimators.presets import Shape, is_open
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
-from ratoon.recipe import Committee, Problem, fit_committee, suits
-
-Array = NDArray[Any]
 
 _OPEN = (
     "preset",

@@ -6,9 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ratoon.datasets import Within
+from ratoon.arrays import Array
 from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
@@ -27,8 +26,8 @@ from ratoon.storage.fields import Fields
 from ratoon.storage.histories import history_from_arrays, history_to_arrays
 from ratoon.storage.limits import MAX_WIDTH
 from ratoon.storage.rules import Violation
+from ratoon.topology import Within
 
-Array = NDArray[Any]
 State = tuple[dict[str, Any], dict[str, Array], list[SparseMLP]]
 
 ESTIMATORS: dict[str, type[BaseSparseMLP]] = {

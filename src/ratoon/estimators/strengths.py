@@ -14,14 +14,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
-from ratoon.datasets.disk_rows import DiskRows
+from ratoon.arrays import Array
+from ratoon.committee.centred import Centred
+from ratoon.committee.few import lasso_path
+from ratoon.committee.strength import f_statistic
+from ratoon.committee.views import View
 from ratoon.errors import InvalidInputError
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.few import lasso_path
-from ratoon.recipe.strength import f_statistic
-from ratoon.recipe.views import View
+from ratoon.samples.on_disk import DiskRows
 
-Array = NDArray[Any]
 Strengths = NDArray[np.float64]
 
 FLOOR = 0.01

@@ -5,13 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ratoon.arrays import Array
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.presets import Settings
 from ratoon.training import TrainingData
-
-Array = NDArray[Any]
 
 
 class TargetKind(ABC):

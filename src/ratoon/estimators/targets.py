@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-
-Array = NDArray[Any]
 
 
 def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothing: float) -> Array:

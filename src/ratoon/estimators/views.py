@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ratoon.datasets import Dataset, Within
+from ratoon.arrays import Array
+from ratoon.datasets import Dataset
 from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
@@ -19,8 +20,7 @@ from ratoon.estimators.presets import Shape, resolve
 from ratoon.estimators.report import FitReport, make_report
 from ratoon.estimators.threads import threads_for
 from ratoon.network import SparseMLP
-
-Array = NDArray[Any]
+from ratoon.topology import Within
 
 
 class NetworkViews:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from numpy.typing import NDArray
-
+from ratoon.arrays import Array
 from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
 from ratoon.topology import Rewiring, Topology
 
-Array = NDArray[Any]
 Signals = tuple[Array, Array]
 """Activations (n_in, batch) and errors (n_out, batch) of a layer for one minibatch."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import kernels
+from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution.allocate import draw_shares
 from ratoon.evolution.base import LayerState, Reweighted, State, StatefulStrategy, layer_seed
@@ -24,8 +24,6 @@ from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.evolution.grow import grow_uniformly
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.topology import Rewiring
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,15 @@ All of them keep to what a layer allows (`LayerState.allowed`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.evolution.base import LayerState, Signals
 from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent
 from ratoon.rng import derive_generator
 from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
-
-Array = NDArray[Any]
 
 
 def signals_of(layer: LayerState) -> Signals:

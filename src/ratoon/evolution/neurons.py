@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.evolution.base import LayerState
 from ratoon.evolution.grow import gradients_at, signals_of
 from ratoon.kernels.absent import grow_at, largest_absent, slots_of
 from ratoon.topology import IntArray, Rewiring, Topology
-
-Array = NDArray[Any]
 
 
 def importance(layer: LayerState) -> Array:

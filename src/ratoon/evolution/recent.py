@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from ratoon.arrays import Array
 from ratoon.evolution.base import Signals, State
 
-Array = NDArray[Any]
 FORGOTTEN = 0.01
 
 

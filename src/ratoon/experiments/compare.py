@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy.stats
 import sklearn
-from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, f_classif
@@ -28,10 +27,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.experiments.fan_out import fan_out
 
-Array = NDArray[Any]
 Makers = Mapping[str, Callable[[int], Any]]
 
 # From scikit-learn 1.8 on `l1_ratio` says it all, and naming the penalty is deprecated.

@@ -18,11 +18,9 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-
-Array = NDArray[Any]
 
 FOLDER_VARIABLE = "JOBLIB_TEMP_FOLDER"
 """Where joblib puts what it shares; what we share is put there as well."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
+from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import SET, STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
 from ratoon.evolution.analysis import exploration
@@ -26,11 +26,9 @@ from ratoon.history import EpochRecord
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
-from ratoon.prepare import feature_statistics
+from ratoon.samples.statistics import feature_statistics
 from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 from ratoon.training.recorder import TopologyRecorder
-
-Array = NDArray[Any]
 
 SETTINGS: dict[str, Callable[[], Strategy]] = {
     # What estimators do by default: new weights of 0, and a topology that comes to rest.

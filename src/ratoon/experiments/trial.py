@@ -12,22 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.evolution import SET, Strategy
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
-from ratoon.prepare import feature_statistics
+from ratoon.samples.statistics import feature_statistics
 from ratoon.training import Callback, Training, TrainingData, TrainingPlan
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

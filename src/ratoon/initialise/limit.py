@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.datasets.within import Within
 from ratoon.errors import InvalidInputError
 from ratoon.kernels.absent import slots_of
 from ratoon.rng import derive_generator
-from ratoon.topology import Topology
+from ratoon.topology import Topology, Within
 
 
 def start_within(within: Within, *, seed: int) -> tuple[Topology, Topology]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratoon import _native
+from ratoon.arrays import Array
 from ratoon.kernels.types import ACTIVATIONS, LANES, Rule, Step
 from ratoon.topology import Topology
-
-Array = NDArray[Any]
 
 
 def padded(rows: Array) -> Array:

@@ -11,13 +11,13 @@ import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from ratoon import _native
-from ratoon.datasets.disk_rows import DiskRows, is_readable
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.kernels.pieces import pieces, read_piece, train_in_pieces
 from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
+from ratoon.samples.on_disk import DiskRows, is_readable
 from ratoon.topology import Topology
 
-Array = NDArray[Any]
 Progress = Callable[[int], None]
 Samples = _native.Samples | DiskRows
 """Samples in memory, or rows on disk that are read piece by piece."""

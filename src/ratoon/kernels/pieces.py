@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.datasets.disk_rows import DiskRows
+from ratoon.arrays import Array
+from ratoon.samples.on_disk import DiskRows
 
 if TYPE_CHECKING:
     from ratoon.kernels.network import EpochOutcome, NativeNetwork, Progress
     from ratoon.kernels.types import Step
 
-Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
 

@@ -9,16 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.storage.fields import Fields
 from ratoon.storage.header import CODES, DTYPES, Tensor
 from ratoon.storage.limits import EXACT_INTEGER, MAX_NAME, MAX_RANK
 from ratoon.storage.rules import Violation, require
 from ratoon.storage.values import check_values
-
-Array = NDArray[Any]
 
 NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_NAME - 1}}}")
 TEXT = "text"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.network import SparseMLP
 from ratoon.storage import strict_json
@@ -23,8 +23,6 @@ from ratoon.storage.limits import (
 )
 from ratoon.storage.networks import NetworkOutline, network_arrays
 from ratoon.storage.rules import Violation, require
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from ratoon import kernels
+from ratoon.arrays import Array
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.storage.values import pieces
 from ratoon.topology import Topology
 from ratoon.training import TrainingData
-
-Array = NDArray[Any]
 
 N_SUMS = 64
 _SEED = 20180619  # any number, for ever the same

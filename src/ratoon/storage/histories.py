@@ -7,12 +7,10 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import FormatError
 from ratoon.history import EpochRecord, History
-
-Array = NDArray[Any]
 
 PREFIX = "history/"
 STATES = {"absent": 0, "finite": 1, "nan": 2, "inf": 3, "-inf": 4}

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.initialise import INITS
 from ratoon.kernels import ACTIVATIONS, Scaling
@@ -22,8 +22,6 @@ from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_WIDTH
 from ratoon.storage.rules import Violation, require
 from ratoon.storage.topologies import TopologyOutline, topology_arrays
 from ratoon.storage.values import check_halves, check_values
-
-Array = NDArray[Any]
 
 NUMBER_CODES = {"float32": "F32", "float64": "F64", "bfloat16": "F32"}
 WEIGHT_CODES = {**NUMBER_CODES, "bfloat16": "U16"}

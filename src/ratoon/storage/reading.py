@@ -11,11 +11,11 @@ import hashlib
 import io
 import os
 import stat
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import FormatError
 from ratoon.storage.document import Document, Outline
 from ratoon.storage.header import (
@@ -29,8 +29,6 @@ from ratoon.storage.limits import CHUNK_BYTES, MAX_FILE_BYTES
 from ratoon.storage.metadata import check_metadata, digest_place
 from ratoon.storage.paths import PathLike, shown
 from ratoon.storage.rules import Violation, require
-
-Array = NDArray[Any]
 
 
 class Source(Protocol):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.storage.fields import Fields
 from ratoon.storage.header import Tensor
@@ -14,7 +13,6 @@ from ratoon.storage.limits import MAX_TILE
 from ratoon.storage.rules import Violation, require
 from ratoon.topology import Topology
 
-Array = NDArray[Any]
 Shape = tuple[int, int]
 
 

@@ -6,15 +6,12 @@ Arrays are looked at piece by piece, so that checking a large one needs no memor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.storage.limits import CHUNK_BYTES
 from ratoon.storage.rules import require
-
-Array = NDArray[Any]
 
 
 def check_values(name: str, array: Array, *, least: float | None = None) -> None:

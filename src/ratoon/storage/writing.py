@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.storage.atomic import replace_file, write_all
 from ratoon.storage.document import Document, Outline
@@ -36,8 +35,6 @@ from ratoon.storage.paths import PathLike
 from ratoon.storage.reading import verify_file
 from ratoon.storage.rules import Violation
 from ratoon.storage.values import pieces
-
-Array = NDArray[Any]
 
 SMALL_BYTES = 2**16
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine
 from ratoon.errors import DivergenceError
 from ratoon.evolution import (
@@ -26,7 +26,6 @@ from ratoon.history import EpochRecord, History
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.training.plan import TrainingPlan
 
-Array = NDArray[Any]
 Rows = Callable[[NDArray[np.int64]], Array]
 """From numbers of samples to their features, as rows of features by columns of samples."""
 

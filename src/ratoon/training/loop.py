@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.datasets.disk_rows import DiskRows
+from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidInputError
 from ratoon.evolution import (
     Clock,
@@ -29,12 +29,12 @@ from ratoon.kernels import NativeNetwork, Pace, Samples, as_samples
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
+from ratoon.samples.on_disk import DiskRows
 from ratoon.training.callbacks import Callback
 from ratoon.training.plan import TrainingPlan
 from ratoon.training.runner import current_runner
 from ratoon.training.stopping import EarlyStopping
 
-Array = NDArray[Any]
 Scorer = Callable[[Array, "TrainingData"], float]
 """From raw outputs and the data they belong to, a score; higher is better."""
 

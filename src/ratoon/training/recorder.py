@@ -5,17 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.history import EpochRecord
 from ratoon.topology import IntArray, Rewiring, Topology
 from ratoon.training.callbacks import Callback
 from ratoon.training.loop import Training
-
-Array = NDArray[Any]
 
 
 def squeezed(positions: IntArray) -> bytes:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.kernels.reference.random import random_bits
 from ratoon.kernels.types import Rule, Step
 from ratoon.topology import Topology
-
-Array = NDArray[Any]
 
 
 def forward(topology: Topology, weights: Array, bias: Array, x: Array) -> Array:

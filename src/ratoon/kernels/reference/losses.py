@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 
 def sample_losses(loss: str, output: Array, target: Array) -> tuple[NDArray[np.float64], Array]:

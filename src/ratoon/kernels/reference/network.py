@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.kernels.network import NO_SCALING, EpochOutcome
 from ratoon.kernels.reference.linear import activate, backward, derive, drop, forward, update
 from ratoon.kernels.reference.losses import sample_losses
 from ratoon.kernels.reference.random import random_bits
 from ratoon.kernels.types import LANES, Rule, Scaling, Step
 from ratoon.topology import Topology
-
-Array = NDArray[Any]
 
 BLOCK = 32
 """Samples that go through the network together; a wider minibatch is taken in blocks."""

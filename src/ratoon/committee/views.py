@@ -1,7 +1,7 @@
 """How features are read: as z-scores of the training rows, clipped.
 
 Those of a sparse matrix are not centred, so that zeros stay zeros; whoever needs them centred does
-that in thought (`ratoon.recipe.centred`).
+that in thought (`ratoon.committee.centred`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
+from ratoon.committee.centred import scaled
 from ratoon.kernels import Scaling
-from ratoon.prepare import feature_statistics
-from ratoon.recipe.centred import scaled
-
-Array = NDArray[Any]
+from ratoon.samples.statistics import feature_statistics
 
 CLIP = 3.0
 

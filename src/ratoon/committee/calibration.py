@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.losses import mean_loss
-
-Array = NDArray[Any]
 
 CANDIDATES = np.logspace(-0.5, 1.2, 35)
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 _BLOCK_BYTES = 2 * 2**20
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 _SMALLEST, _LARGEST = 1e-6, 1e4
 # Features at a time whose products with all others are looked at: keeps memory at 32 MB per 4,000.

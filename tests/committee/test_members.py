@@ -9,12 +9,12 @@ import pytest
 import scipy.sparse
 from sklearn.linear_model import Lasso, Ridge
 
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.dual import dual_coefficients
-from ratoon.recipe.few import generations, lasso_path
-from ratoon.recipe.hidden import FAN_IN, HiddenLayer
-from ratoon.recipe.members import MemberKind, fit_members, kinds_for
-from ratoon.recipe.views import CLIP, View
+from ratoon.committee.centred import Centred
+from ratoon.committee.dual import dual_coefficients
+from ratoon.committee.few import generations, lasso_path
+from ratoon.committee.hidden import FAN_IN, HiddenLayer
+from ratoon.committee.members import MemberKind, fit_members, kinds_for
+from ratoon.committee.views import CLIP, View
 
 PENALTIES = np.array([0.01, 1.0])
 
@@ -159,7 +159,7 @@ def test_sparse_samples_make_the_members_that_dense_ones_make(make, is_weighed, 
     kinds = kinds_for(dense)
     with pytest.MonkeyPatch.context() as patch:
         # Dense z-scores are clipped around the mean, sparse ones around 0.
-        patch.setattr("ratoon.recipe.views.CLIP", 100.0)
+        patch.setattr("ratoon.committee.views.CLIP", 100.0)
         # Products of dense rows are summed in float32, which small penalties magnify.
         z, members = fitted(dense, *kinds, penalties=np.array([0.1, 1.0]))
         z_sparse, others = fitted(sparse, *kinds, penalties=np.array([0.1, 1.0]))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon.prepare import feature_statistics
+from ratoon.samples.statistics import feature_statistics
 
 
 def test_weights_count_samples_and_zero_leaves_them_out():
@@ -72,7 +72,7 @@ def test_columns_that_are_not_stored_are_constant_zeros():
 def test_blocks_of_rows_add_up(monkeypatch):
     x = np.random.default_rng(0).normal(size=(50, 4))
     whole = feature_statistics(x)
-    monkeypatch.setattr("ratoon.prepare._BLOCK_BYTES", 100)
+    monkeypatch.setattr("ratoon.samples.statistics._BLOCK_BYTES", 100)
     parts = feature_statistics(x)
     assert_allclose(parts.mean, whole.mean, atol=1e-15)
     assert_allclose(parts.std, whole.std)

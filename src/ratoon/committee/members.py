@@ -17,15 +17,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.dual import dual_coefficients
-from ratoon.recipe.few import N_GENERATIONS, generations, lasso_path
-from ratoon.recipe.hidden import HiddenLayer
-from ratoon.recipe.problem import Problem
-from ratoon.recipe.strength import f_statistic, pair_strength
-from ratoon.recipe.views import View
-
-Array = NDArray[Any]
+from ratoon.arrays import Array
+from ratoon.committee.centred import Centred
+from ratoon.committee.dual import dual_coefficients
+from ratoon.committee.few import N_GENERATIONS, generations, lasso_path
+from ratoon.committee.hidden import HiddenLayer
+from ratoon.committee.problem import Problem
+from ratoon.committee.strength import f_statistic, pair_strength
+from ratoon.committee.views import View
 
 PAIR = -1
 """In place of q: the prior is the root of the pair strength."""

@@ -7,12 +7,12 @@ import pytest
 from sklearn.metrics import log_loss, r2_score
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon.committee import Problem, fit_committee, suits
+from ratoon.committee.calibration import best_temperature, boundary_shift
+from ratoon.committee.committee import _folds, _melted
+from ratoon.committee.members import fit_members, kinds_for
+from ratoon.committee.views import View
 from ratoon.losses import mean_loss
-from ratoon.recipe import Problem, fit_committee, suits
-from ratoon.recipe.calibration import best_temperature, boundary_shift
-from ratoon.recipe.committee import _folds, _melted
-from ratoon.recipe.members import fit_members, kinds_for
-from ratoon.recipe.views import View
 
 
 def test_folds_are_stratified_and_the_same_for_the_same_seed(make_classes):
@@ -71,7 +71,7 @@ def test_continuous_targets_have_no_temperature():
 
 
 def test_the_shifted_boundary_is_that_of_fishers_discriminant(monkeypatch):
-    monkeypatch.setattr("ratoon.recipe.calibration.PRIOR_WEIGHT", 1.0)
+    monkeypatch.setattr("ratoon.committee.calibration.PRIOR_WEIGHT", 1.0)
     rng = np.random.default_rng(0)
     y = (rng.random(200_000) < 0.9).astype(np.int64)
     score = rng.standard_normal(y.size) + np.where(y == 1, 1.0, -1.0)

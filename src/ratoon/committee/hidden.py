@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 N_NEURONS, FAN_IN = 4000, 10
 

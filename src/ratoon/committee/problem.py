@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratoon.arrays import Array
 
 MIN_SAMPLES, MAX_SAMPLES, MIN_FEATURES, MAX_ENTRIES = 20, 3000, 100, 100_000_000
 MAX_SPARSE_FEATURES = 300_000

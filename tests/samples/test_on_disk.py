@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets import disk_rows
-from ratoon.datasets.disk_rows import BlockReader, DiskRows, MapReader, block_rows, rows_on_disk
 from ratoon.errors import InvalidInputError
+from ratoon.samples import on_disk
+from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader, block_rows, rows_on_disk
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def table():
 @pytest.fixture
 def stored(table, tmp_path, monkeypatch):
     """The table in a file, with blocks of 20 rows."""
-    monkeypatch.setattr(disk_rows, "BLOCK_BYTES", 20 * 6 * 4)
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 20 * 6 * 4)
     with h5py.File(tmp_path / "table.h5", "w") as file:
         yield file.create_dataset("X", data=table, chunks=(10, 6), compression="gzip")
 
@@ -90,7 +90,7 @@ def test_a_view_is_shuffled_within_itself(stored):
 
 
 def test_tall_chunks_do_not_make_blocks_of_the_whole_table(monkeypatch, tmp_path):
-    monkeypatch.setattr(disk_rows, "LARGEST_BLOCK_BYTES", 50 * 4)
+    monkeypatch.setattr(on_disk, "LARGEST_BLOCK_BYTES", 50 * 4)
     with h5py.File(tmp_path / "tall.h5", "w") as file:
         tall = file.create_dataset("X", shape=(5000, 1), dtype="f4", chunks=(5000, 1))
         assert block_rows(tall, np.dtype(np.float32)) == 50

@@ -6,15 +6,11 @@ features that are alike in strength; these give most of them none.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ratoon.recipe.centred import Centred
-from ratoon.recipe.dual import dual_coefficients
-
-Array = NDArray[Any]
+from ratoon.arrays import Array
+from ratoon.committee.centred import Centred
+from ratoon.committee.dual import dual_coefficients
 
 N_GENERATIONS = 3
 FEATURES_PER_SAMPLE = 4

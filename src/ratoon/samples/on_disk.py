@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 
-Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
 BLOCK_BYTES = 8 * 2**20

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
+from ratoon.committee.calibration import best_temperature, boundary_shift
+from ratoon.committee.members import Member, MemberKind, fit_members, kinds_for, penalties_for
+from ratoon.committee.problem import Problem
+from ratoon.committee.views import View
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
-from ratoon.recipe.calibration import best_temperature, boundary_shift
-from ratoon.recipe.members import Member, MemberKind, fit_members, kinds_for, penalties_for
-from ratoon.recipe.problem import Problem
-from ratoon.recipe.views import View
 from ratoon.rng import derive_generator
 from ratoon.topology import Topology
-
-Array = NDArray[Any]
 
 N_FOLDS, N_REPEATS, FOLDS_OF_MANY = 10, 1, 4
 MOST_EVIDENCE = 200

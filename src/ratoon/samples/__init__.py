@@ -1,0 +1,1 @@
+"""Samples as they are given: in memory, sparse, or on disk."""
