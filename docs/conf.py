@@ -60,15 +60,21 @@ CONTENTS = {
         "user-guide",
         "command-line",
         "data",
+        "small-samples",
         "selecting-features",
         "report",
-        "reproducing-the-paper",
-        "in-pytorch",
-        "on-a-cluster",
         "auto_examples/index",
     ],
-    "Know": ["methods/index", "adding-a-strategy", "recipe", "how-a-step-works", "decisions"],
-    "Look up": ["api", "file-format", "performance", "reliability"],
+    "Research": [
+        "methods/index",
+        "adding-a-strategy",
+        "in-pytorch",
+        "reproducing-the-paper",
+        "how-a-step-works",
+        "decisions",
+    ],
+    "Run": ["deploying", "operating", "on-a-cluster", "performance", "reliability"],
+    "Reference": ["api", "file-format"],
 }
 
 

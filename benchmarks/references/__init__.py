@@ -4,7 +4,7 @@ All of them start from the same weights, see the same minibatches and follow the
 
     v = mu v - lr g,    w = w + v - decay w,    g = mean gradient over the minibatch
 
-in float32, and lose the same loss: ``tests/benchmarks/test_references.py`` holds them to it.
+in float32, and lose the same loss: ``benchmarks/tests/test_references.py`` holds them to it.
 """
 
 from __future__ import annotations

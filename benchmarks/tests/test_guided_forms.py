@@ -121,6 +121,8 @@ def test_every_form_is_there_once_and_makes_a_strategy():
 
 
 def test_rows_that_are_kept_are_of_these_forms():
+    if not RESULTS.exists():
+        pytest.skip("the rows are made by `benchmarks/quality.py --guided-forms`")
     with RESULTS.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["form"] for row in rows} <= set(FORMS)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.benchmarks.test_scripts import run, run_for_json
+from benchmarks.tests.test_scripts import run, run_for_json
 from tests.processes import LOOKS_FOR_RACES
 
 pytestmark = pytest.mark.slow
