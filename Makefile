@@ -106,7 +106,7 @@ bench-peers:
 
 docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \
-	    rm -rf docs/auto_examples docs/sg_execution_times.rst; exit $$status
+	    rm -rf docs/auto_examples docs/generated docs/sg_execution_times.rst; exit $$status
 
 # A sanitizer gets a build folder and an environment of its own.  The environment holds nothing
 # but ratoon; for all other packages it looks into the main one.  Reports would be swallowed by

@@ -1,6 +1,7 @@
 """How the documentation is built: `make docs`, then open build/docs/index.html."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import ratoon
@@ -20,14 +21,21 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
-exclude_patterns = ["**.ipynb", "**/README.md", "auto_examples/*.py", "auto_examples/*.json"]
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
+exclude_patterns = ["templates", "**.ipynb", "**/README.md", "auto_examples/*.py", "auto_examples/*.json"]
 nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+autodoc_mock_imports = [name for name in ("torch", "mpi4py") if find_spec(name) is None]
+autodoc_default_options = {"members": True, "show-inheritance": False}
+templates_path = ["templates"]
 autodoc_typehints = "none"
 napoleon_google_docstring = False
+napoleon_use_ivar = True
+default_role = "py:obj"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ratoon"
@@ -52,7 +60,15 @@ sphinx_gallery_conf = {
 }
 
 # Links out of docs/ lead to files of the repository, which a rendered page has no address for.
-suppress_warnings = ["myst.xref_missing", "toc.not_included", "config.cache"]
+suppress_warnings = [
+    "myst.xref_missing",
+    "toc.not_included",
+    "config.cache",
+    # Short names of our own docstrings, and references in those inherited from scikit-learn.
+    "ref.python",
+    "ref.ref",
+    "ref.term",
+]
 
 # The front page is a table of links, as it reads best in the repository; the menu comes from here.
 CONTENTS = {
