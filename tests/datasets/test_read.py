@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets import MissingPackageError, formats, optional, read
+from ratoon.datasets import MissingPackageError, optional, read
+from ratoon.datasets.formats.registry import READERS
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 
@@ -32,7 +33,7 @@ def test_the_format_can_be_forced(write):
 
 
 def test_every_format_has_a_reader():
-    assert set(formats.READERS) == {
+    assert set(READERS) == {
         "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x"
     }  # fmt: skip
 

@@ -2,25 +2,25 @@
 
 from ratoon.datasets.align import Alignment, align
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.download import DownloadError
-from ratoon.datasets.fetch import data_folder, fetch, load
-from ratoon.datasets.generate import make_microarray
+from ratoon.datasets.examine import Examination, examine
 from ratoon.datasets.id_map import read_id_map
 from ratoon.datasets.interactions import make_interactions
 from ratoon.datasets.isolation import Isolation
-from ratoon.datasets.knowledge import (
+from ratoon.datasets.limits import Limits
+from ratoon.datasets.make import make_microarray
+from ratoon.datasets.missing import treat_missing
+from ratoon.datasets.optional import MissingPackageError
+from ratoon.datasets.prior import (
     FeatureGroups,
     groups_from_pairs,
     read_edge_list,
     read_gmt,
     read_groups,
 )
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.missing import treat_missing
-from ratoon.datasets.optional import MissingPackageError
+from ratoon.datasets.public.download import DownloadError
+from ratoon.datasets.public.fetch import data_folder, fetch, load
+from ratoon.datasets.public.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.read import read
-from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
-from ratoon.datasets.show import Examination, examine
 from ratoon.datasets.suspicion import Finding
 from ratoon.datasets.write import write
 from ratoon.topology import Within

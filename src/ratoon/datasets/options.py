@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ratoon.datasets.labels import Task
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import Missing
+from ratoon.datasets.tables.labels import Task
 
 Orientation: TypeAlias = Literal["auto", "samples_in_rows", "samples_in_columns"]
 

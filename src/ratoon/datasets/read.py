@@ -13,15 +13,15 @@ import numpy as np
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import survey
-from ratoon.datasets.formats import READERS, format_of
+from ratoon.datasets.formats.registry import READERS, format_of
+from ratoon.datasets.formats.tenx import survey_tenx
 from ratoon.datasets.isolation import Isolation, read_isolated
-from ratoon.datasets.labels import Task, encode_labels, is_missing_label
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
-from ratoon.datasets.orientation import repeated
-from ratoon.datasets.sample_sheet import join_sample_sheet, read_sample_sheet
-from ratoon.datasets.tenx import survey_tenx
+from ratoon.datasets.tables.labels import Task, encode_labels, is_missing_label
+from ratoon.datasets.tables.orientation import repeated
+from ratoon.datasets.tables.sample_sheet import join_sample_sheet, read_sample_sheet
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _CHOICES: dict[str, tuple[object, ...]] = {

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5, refuse_elsewhere
-from ratoon.datasets.labels import Task, encode_labels
+from ratoon.datasets.formats.hdf5 import (
+    child,
+    is_dataset,
+    load,
+    members,
+    open_hdf5,
+    refuse_elsewhere,
+)
+from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
+from ratoon.datasets.tables.labels import Task, encode_labels
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 

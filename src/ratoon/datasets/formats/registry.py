@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ratoon.datasets.delimited import read_delimited
 from ratoon.datasets.files import first_bytes
-from ratoon.datasets.h5ad import read_h5ad
-from ratoon.datasets.libsvm import read_libsvm
+from ratoon.datasets.formats.delimited import read_delimited
+from ratoon.datasets.formats.h5ad import read_h5ad
+from ratoon.datasets.formats.libsvm import read_libsvm
+from ratoon.datasets.formats.mat import read_mat
+from ratoon.datasets.formats.mat73 import read_mat73
+from ratoon.datasets.formats.npz import read_npz
+from ratoon.datasets.formats.parquet import read_parquet
+from ratoon.datasets.formats.series_matrix import read_series_matrix
+from ratoon.datasets.formats.tenx import read_tenx
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.mat import read_mat
-from ratoon.datasets.mat73 import read_mat73
-from ratoon.datasets.npz import read_npz
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.parquet import read_parquet
-from ratoon.datasets.series_matrix import read_series_matrix
-from ratoon.datasets.tenx import read_tenx
 from ratoon.errors import FormatError, InvalidParameterError
 
 READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {

@@ -20,7 +20,7 @@ from ratoon.datasets import (
     list_datasets,
     load,
 )
-from ratoon.datasets.registry import KnownDataset
+from ratoon.datasets.public.registry import KnownDataset
 from ratoon.errors import FormatError, InvalidParameterError
 
 pytest.importorskip("pooch", reason="pooch is behind the data extra")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from ratoon.datasets.delimited import decode
 from ratoon.datasets.files import read_lines
-from ratoon.datasets.number_rows import NumberRows
+from ratoon.datasets.formats.delimited import decode
 from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.datasets.tables.number_rows import NumberRows
 from ratoon.errors import FormatError, InvalidInputError
 
 _MOST_FACTS = 20_000

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ratoon.datasets.cells import is_missing
+from ratoon.datasets.tables.cells import is_missing
 
 _MOST_DIGITS = 15
 _LONGEST = _MOST_DIGITS + 2  # sign and point

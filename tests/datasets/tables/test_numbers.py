@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.numbers import NotANumberError, parse_block
+from ratoon.datasets.tables.numbers import NotANumberError, parse_block
 
 whole = st.integers(0, 10**9).map(str)
 decimals = st.sampled_from(["", ".", ".5", ".000", ".0123", ".123456789"])

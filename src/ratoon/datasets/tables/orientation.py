@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ratoon.datasets.labels import LABEL_NAMES
 from ratoon.datasets.options import ReadOptions
+from ratoon.datasets.tables.labels import LABEL_NAMES
 
 _GENE_WORDS = re.compile(
     r"(hugo_)?(id_ref|gene|symbol|probe_?set|probe|ensembl|feature|identifier|transcript"

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ratoon.datasets.arrays import check_compressed
 from ratoon.datasets.files import open_regular
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.mat_survey import (
+from ratoon.datasets.formats.mat_survey import (
     CELL,
     CHAR,
     MATRIX,
@@ -30,7 +29,8 @@ from ratoon.datasets.mat_survey import (
     survey_mat,
     unpack,
 )
-from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names, notes_on
+from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names, notes_on
+from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import nan
 
-from ratoon.datasets.labels import MISSING_WORDS
+from ratoon.datasets.tables.labels import MISSING_WORDS
 
 
 def is_missing(cell: str) -> bool:

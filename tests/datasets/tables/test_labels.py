@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.labels import encode_labels
+from ratoon.datasets.tables.labels import encode_labels
 from ratoon.errors import FormatError, InvalidInputError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ratoon.datasets.labels import LABEL_NAMES
 from ratoon.datasets.options import ReadOptions
+from ratoon.datasets.tables.labels import LABEL_NAMES
 from ratoon.errors import InvalidInputError
 
 Shape = tuple[int, ...]

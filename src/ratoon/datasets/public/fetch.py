@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.download import DownloadError, Progress, ResumingDownloader
 from ratoon.datasets.files import open_regular
 from ratoon.datasets.limits import MIB, Limits
 from ratoon.datasets.optional import require
+from ratoon.datasets.public.download import DownloadError, Progress, ResumingDownloader
+from ratoon.datasets.public.registry import KnownDataset, find_dataset
 from ratoon.datasets.read import read
-from ratoon.datasets.registry import KnownDataset, find_dataset
 from ratoon.errors import FormatError
 
 _CHECKSUMS = "checksums.json"

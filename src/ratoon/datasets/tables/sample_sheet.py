@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from ratoon.datasets.delimited import read_rows
+from ratoon.datasets.formats.delimited import read_rows
 from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, SampleSheet
-from ratoon.datasets.orientation import repeated
+from ratoon.datasets.tables.orientation import repeated
 from ratoon.errors import FormatError, InvalidInputError
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ratoon.datasets.cells import is_missing, is_number
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.orientation import is_label_name, orientation_of
-from ratoon.datasets.table import Table
+from ratoon.datasets.tables.cells import is_missing, is_number
+from ratoon.datasets.tables.orientation import is_label_name, orientation_of
+from ratoon.datasets.tables.table import Table
 from ratoon.errors import FormatError, InvalidInputError
 
 

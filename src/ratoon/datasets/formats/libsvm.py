@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ratoon.datasets.delimited import decode
 from ratoon.datasets.files import read_lines
-from ratoon.datasets.numbers import NotANumberError, parse_block
+from ratoon.datasets.formats.delimited import decode
 from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.datasets.tables.numbers import NotANumberError, parse_block
 from ratoon.errors import FormatError, InvalidParameterError
 
 _LARGEST_INDEX = 2**31 - 2

@@ -10,9 +10,9 @@ import numpy as np
 from ratoon.datasets.files import open_regular
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.orientation import is_label_name, is_name_heading
-from ratoon.datasets.table import Table
-from ratoon.datasets.table_samples import samples_from_table
+from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
+from ratoon.datasets.tables.table import Table
+from ratoon.datasets.tables.table_samples import samples_from_table
 from ratoon.errors import FormatError, RatoonError
 
 

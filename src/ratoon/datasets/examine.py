@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.orientation import repeated
 from ratoon.datasets.read import read
 from ratoon.datasets.suspicion import Finding, find_suspicious
+from ratoon.datasets.tables.orientation import repeated
 
 _SHOWN = 5
 

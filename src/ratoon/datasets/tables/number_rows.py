@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.datasets.cells import is_missing, is_number
 from ratoon.datasets.limits import Limits
-from ratoon.datasets.numbers import NotANumberError, parse_block
+from ratoon.datasets.tables.cells import is_missing, is_number
+from ratoon.datasets.tables.numbers import NotANumberError, parse_block
 from ratoon.errors import FormatError
 
 _BLOCK_BYTES = 2**18  # larger blocks fall out of the cache and take twice as long

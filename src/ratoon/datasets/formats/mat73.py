@@ -14,15 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ratoon.datasets.arrays import check_compressed
-from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.named_arrays import (
+from ratoon.datasets.formats.hdf5 import child, is_dataset, load, members, open_hdf5
+from ratoon.datasets.formats.named_arrays import (
     Shape,
     choose_label,
     choose_matrix,
     choose_names,
     notes_on,
 )
+from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 

@@ -1,0 +1,1 @@
+"""Tables of text: cells, labels, which way samples lie."""
