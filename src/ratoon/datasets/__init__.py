@@ -1,13 +1,11 @@
 """Data in: files, public sets and generated data become a `Dataset`."""
 
-from ratoon.datasets.align import Alignment, align
+from ratoon.datasets.align import Alignment, align, read_id_map
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.examine import Examination, examine
-from ratoon.datasets.id_map import read_id_map
-from ratoon.datasets.interactions import make_interactions
+from ratoon.datasets.examine import Examination, Finding, examine
+from ratoon.datasets.files import Limits
 from ratoon.datasets.isolation import Isolation
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.make import make_microarray
+from ratoon.datasets.make import make_interactions, make_microarray
 from ratoon.datasets.missing import treat_missing
 from ratoon.datasets.optional import MissingPackageError
 from ratoon.datasets.prior import (
@@ -17,11 +15,9 @@ from ratoon.datasets.prior import (
     read_gmt,
     read_groups,
 )
-from ratoon.datasets.public.download import DownloadError
-from ratoon.datasets.public.fetch import data_folder, fetch, load
+from ratoon.datasets.public.fetch import DownloadError, data_folder, fetch, load
 from ratoon.datasets.public.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.read import read
-from ratoon.datasets.suspicion import Finding
 from ratoon.datasets.write import write
 from ratoon.topology import Within
 

@@ -1,9 +1,11 @@
-"""Features matched by name: the columns a model was trained on, out of whatever a file has."""
+"""Match features by name: select the columns a model was trained on from any data set."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.datasets.files import Limits, read_lines
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 MIN_COVERAGE = 0.9
 """Share of the wanted features that must be there, unless another is asked for."""
@@ -201,3 +204,32 @@ def _of(data: Dataset) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+
+
+def read_id_map(path: str | os.PathLike[str], *, limits: Limits | None = None) -> dict[str, str]:
+    """Read pairs of names, one per line: first as in the data, then as the model knows it.
+
+    A tab, a comma, a semicolon or spaces stand between; further fields and lines that begin with
+    ``#`` are left out.
+    """
+    source = Path(path)
+    pairs: dict[str, str] = {}
+    for number, line in enumerate(read_lines(source, limits or Limits()), start=1):
+        text = line.decode("utf-8", errors="replace").strip("\r\n\ufeff")
+        if not text.strip() or text.startswith("#"):
+            continue
+        separator = next((mark for mark in "\t,;" if mark in text), None)
+        fields = [field.strip().strip('"') for field in text.split(separator)]
+        if len(fields) < 2 or not fields[0] or not fields[1]:
+            raise FormatError(
+                f"{source}, line {number}: not a pair of names: {text[:60]!r}.\n"
+                f"  An ID map has two columns: the name in the data, the name the model knows."
+            )
+        if pairs.setdefault(fields[0], fields[1]) != fields[1]:
+            raise FormatError(
+                f"{source}, line {number}: {fields[0]!r} is both {pairs[fields[0]]!r} and"
+                f" {fields[1]!r}; leave one of the lines."
+            )
+    if not pairs:
+        raise FormatError(f"{source}: no pairs of names in it.")
+    return pairs

@@ -1,10 +1,10 @@
-"""Reading in a process of its own: if the file kills it, the file is what dies.
+"""Read a file in a child process, so that a crash of the reader does not end this process.
 
-The HDF5 and Parquet libraries are compiled code that hostile files have brought down before; the
-other formats have readers of our own, in Python.  Here a child process with bounded memory and
-time does the reading, writes plain arrays into a temporary folder, and ends; the parent checks
-those arrays as it would any others.  This bounds crashes, memory and time.  It is not a sandbox:
-the child runs with the user's rights.
+The HDF5 and Parquet libraries are compiled code, and hostile files have crashed them before; the
+readers of the other formats are our own, in Python.  The child process has bounded memory and time.
+It reads the file, writes arrays into a temporary folder and exits; the parent checks these arrays
+like any others.  This bounds crashes, memory and time.  It is not a sandbox: the child has the
+user's rights.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ import scipy.sparse as sp
 
 from ratoon.datasets.arrays import as_matrix, check_compressed
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.limits import GIB, Limits
+from ratoon.datasets.files import GIB, Limits
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
 
+_CHILD = "from ratoon.datasets.isolation import main; main()"
 _ANSWER = "answer.json"
 _PARTS = ("data", "indices", "indptr")
 _ERRORS = {kind.__name__: kind for kind in (InvalidInputError, InvalidParameterError)}
@@ -78,7 +80,7 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
         "OMP_NUM_THREADS": "1",
         "HDF5_PLUGIN_PRELOAD": "::",
     }
-    command = [sys.executable, "-P", "-m", "ratoon.datasets.isolated_child"]
+    command = [sys.executable, "-P", "-c", _CHILD]
     try:
         done = subprocess.run(
             command,
@@ -162,3 +164,44 @@ def answer_error(error: RatoonError, folder: Path) -> None:
     """Write why a file was refused; called in the child."""
     said = {"error": type(error).__name__, "message": str(error)}
     (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")
+
+
+def main() -> None:
+    """Run in the child: read one file under a memory limit, write the result to the folder.
+
+    The request is a JSON object on standard input.
+    """
+    from ratoon.datasets.read import read  # which imports this module
+
+    request = json.load(sys.stdin)
+    folder = Path(request["folder"])
+    with suppress(ImportError):
+        import h5py  # noqa: F401 -- now, so that its own size is not charged to the file
+    _limit_memory(int(request["memory_bytes"]))
+    try:
+        data = read(request["path"], limits=Limits(**request["limits"]), **request["arguments"])
+        answer(data, folder)
+    except RatoonError as error:
+        answer_error(error, folder)
+    except MemoryError:
+        path = request["path"]
+        answer_error(
+            FormatError(
+                f"{path}: reading needs more than {request['memory_bytes']} bytes of memory.\n"
+                "  If you trust the file, pass isolated=Isolation(memory_bytes=...) with more."
+            ),
+            folder,
+        )
+
+
+def _limit_memory(n_bytes: int) -> None:
+    import resource
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) if _has_proc() else 0
+    limit = used * resource.getpagesize() + n_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _has_proc() -> bool:
+    return Path("/proc/self/statm").exists()

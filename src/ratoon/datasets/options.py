@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ratoon.datasets.limits import Limits
+from ratoon.datasets.files import Limits
 from ratoon.datasets.missing import Missing
 from ratoon.datasets.tables.labels import Task
 

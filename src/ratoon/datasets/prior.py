@@ -17,8 +17,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ratoon.datasets.files import read_lines
-from ratoon.datasets.limits import Limits
+from ratoon.datasets.files import Limits, read_lines
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.topology import Within
 

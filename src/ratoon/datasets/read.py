@@ -12,11 +12,10 @@ import numpy as np
 
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.files import survey
+from ratoon.datasets.files import Limits, survey
 from ratoon.datasets.formats.registry import READERS, format_of
 from ratoon.datasets.formats.tenx import survey_tenx
 from ratoon.datasets.isolation import Isolation, read_isolated
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels, is_missing_label

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.hdf5 import (
     child,
     is_dataset,
@@ -21,7 +22,6 @@ from ratoon.datasets.formats.hdf5 import (
     refuse_elsewhere,
 )
 from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels

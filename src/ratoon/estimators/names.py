@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from ratoon.datasets import Dataset
-from ratoon.datasets.align import Alignment, align
-from ratoon.datasets.id_map import read_id_map
+from ratoon.datasets.align import Alignment, align, read_id_map
 from ratoon.errors import InvalidInputError
 
 

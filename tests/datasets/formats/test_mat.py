@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.datasets import Limits, read
-from ratoon.datasets.formats.mat_survey import survey_mat
+from ratoon.datasets.formats.mat import survey_mat
 from ratoon.errors import FormatError, InvalidInputError, RatoonError
 
 X = np.arange(12.0).reshape(4, 3)

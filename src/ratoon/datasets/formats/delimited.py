@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from ratoon.datasets.files import read_lines
-from ratoon.datasets.limits import Limits
+from ratoon.datasets.files import Limits, read_lines
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.tables.cells import is_missing, is_number
-from ratoon.datasets.tables.number_rows import NumberRows
+from ratoon.datasets.tables.numbers import NumberRows, is_missing, is_number
 from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
-from ratoon.datasets.tables.table import Table
-from ratoon.datasets.tables.table_samples import samples_from_table
+from ratoon.datasets.tables.table import Table, samples_from_table
 from ratoon.errors import FormatError, InvalidInputError
 
 _PROBED_ROWS = 50

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ratoon.datasets.arrays import check_compressed
+from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.hdf5 import child, is_dataset, load, members, open_hdf5, texts
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.labels import LABEL_NAMES
 from ratoon.errors import FormatError, InvalidInputError

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.datasets.limits import Limits
+from ratoon.datasets.files import Limits
 from ratoon.datasets.optional import require
 from ratoon.errors import FormatError, RatoonError
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ratoon.datasets.arrays import check_compressed
+from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.hdf5 import child, is_dataset, load, members, open_hdf5
 from ratoon.datasets.formats.named_arrays import (
     Shape,
@@ -22,7 +23,6 @@ from ratoon.datasets.formats.named_arrays import (
     choose_names,
     notes_on,
 )
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 

@@ -16,9 +16,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ratoon.datasets.arrays import check_compressed
-from ratoon.datasets.files import open_regular
+from ratoon.datasets.files import Limits, open_regular
 from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names, notes_on
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 

@@ -11,8 +11,7 @@ from ratoon.datasets.files import open_regular
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
-from ratoon.datasets.tables.table import Table
-from ratoon.datasets.tables.table_samples import samples_from_table
+from ratoon.datasets.tables.table import Table, samples_from_table
 from ratoon.errors import FormatError, RatoonError
 
 

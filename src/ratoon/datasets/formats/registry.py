@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ratoon.datasets.files import first_bytes
+from ratoon.datasets.files import Limits, first_bytes
 from ratoon.datasets.formats.delimited import read_delimited
 from ratoon.datasets.formats.h5ad import read_h5ad
 from ratoon.datasets.formats.libsvm import read_libsvm
@@ -16,7 +16,6 @@ from ratoon.datasets.formats.npz import read_npz
 from ratoon.datasets.formats.parquet import read_parquet
 from ratoon.datasets.formats.series_matrix import read_series_matrix
 from ratoon.datasets.formats.tenx import read_tenx
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError, InvalidParameterError
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ratoon.datasets.files import read_lines
 from ratoon.datasets.formats.delimited import decode
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.tables.number_rows import NumberRows
+from ratoon.datasets.tables.numbers import NumberRows
 from ratoon.errors import FormatError, InvalidInputError
 
 _MOST_FACTS = 20_000

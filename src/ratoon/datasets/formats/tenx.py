@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ratoon.datasets.arrays import checked_csr
-from ratoon.datasets.files import read_lines, survey
+from ratoon.datasets.files import Limits, read_lines, survey
 from ratoon.datasets.formats.delimited import decode
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.tables.number_rows import NumberRows
+from ratoon.datasets.tables.numbers import NumberRows
 from ratoon.errors import FormatError, InvalidInputError
 
 _MATRIX = ("matrix.mtx", "matrix.mtx.gz")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.delimited import read_rows
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.options import Parsed, SampleSheet
 from ratoon.datasets.tables.orientation import repeated
 from ratoon.errors import FormatError, InvalidInputError
