@@ -21,7 +21,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     assert not np.array_equal(first.X, other.X)
 
 
-def test_shape_types_and_names_are_as_asked():
+def test_shape_types_and_names_follow_the_parameters():
     data, genes = make_microarray(40, 600, 3, 20, class_weights=(5, 3, 2))
 
     assert data.X.shape == (40, 600)
@@ -45,7 +45,7 @@ def test_informative_genes_differ_between_classes_and_the_others_do_not():
     assert (np.delete(t, genes) > 4.5).sum() == 0
 
 
-def test_genes_of_a_block_are_correlated_as_asked():
+def test_genes_of_a_block_have_the_given_correlation():
     data, _ = make_microarray(
         2000, 40, n_informative=0, n_blocks=1, correlation=0.5, batch_effect=0, random_state=2
     )
@@ -55,7 +55,7 @@ def test_genes_of_a_block_are_correlated_as_asked():
     assert np.abs(correlations - 0.5).max() < 0.1
 
 
-def test_no_effect_leaves_nothing_to_find():
+def test_without_an_effect_labels_are_independent_of_the_data():
     data, genes = make_microarray(300, 500, n_informative=100, effect=0, random_state=3)
     a, b = data.X[data.y == 0][:, genes], data.X[data.y == 1][:, genes]
     assert np.abs(a.mean(0) - b.mean(0)).max() < 0.6
@@ -87,14 +87,14 @@ def test_impossible_sizes_are_refused(wrong):
         make_microarray(**{"n_samples": 10, "n_features": 50, "n_informative": 5, **wrong})
 
 
-def test_every_class_gets_a_sample_however_small_its_share():
+def test_every_class_gets_a_sample_even_with_a_tiny_weight():
     data, _ = make_microarray(5, 20, 4, 4, class_weights=(1000, 1, 1, 1))
     assert list(data.class_counts.values()) == [2, 1, 1, 1]
 
 
 @pytest.mark.parametrize("kind", ["product", "xor"])
 @pytest.mark.parametrize("order", [2, 3])
-def test_the_product_tells_the_classes_apart_and_no_single_feature_does(kind, order):
+def test_the_class_depends_on_the_product_and_on_no_single_feature(kind, order):
     data, informative = make_interactions(2000, 30, order=order, kind=kind, random_state=1)
     assert informative.size == order
     product = data.X[:, informative].prod(axis=1)
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_interactions():
     assert_array_equal(first.y, again.y)
 
 
-def test_as_many_labels_are_turned_round_as_asked():
+def test_the_given_fraction_of_labels_is_inverted():
     clean, _ = make_interactions(1000, 10, random_state=5)
     noisy, _ = make_interactions(1000, 10, label_noise=0.1, random_state=5)
     assert (clean.y != noisy.y).sum() == 100

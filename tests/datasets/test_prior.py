@@ -1,4 +1,4 @@
-"""Pathways and edge lists become a first layer, and bad files say what is wrong with them."""
+"""Pathways and edge lists become a first layer, and bad files are errors with the line."""
 
 import gzip
 
@@ -25,7 +25,7 @@ def test_gene_sets_become_columns(tmp_path):
     assert groups.coverage == 0.8
 
 
-def test_small_sets_can_be_left_out_and_gzip_is_read(tmp_path):
+def test_small_sets_can_be_ignored_and_gzip_is_read(tmp_path):
     (tmp_path / "sets.gmt.gz").write_bytes(gzip.compress(GMT.encode()))
     assert read_gmt(tmp_path / "sets.gmt.gz", NAMES, least=2).names == ("p53", "ras")
 
@@ -39,7 +39,7 @@ def test_edge_lists_are_read_with_any_separator(tmp_path, separator):
     assert groups.matrix.nnz == 2
 
 
-def test_a_network_starts_with_the_pathways_and_grows_from_there(tmp_path):
+def test_a_network_starts_with_the_pathways_and_can_grow_others(tmp_path):
     (tmp_path / "sets.gmt").write_text(GMT, encoding="utf-8")
     groups = read_gmt(tmp_path / "sets.gmt", NAMES)
     x = np.random.default_rng(0).normal(size=(40, 5))
@@ -57,24 +57,24 @@ def test_a_network_starts_with_the_pathways_and_grows_from_there(tmp_path):
     ("text", "said"),
     [(b"p53 TP53\n", "line 1 has 1 fields"), (b"p53\tx\tT\xff\n", "line 1 is not UTF-8")],
 )
-def test_damaged_gene_sets_name_the_line(tmp_path, text, said):
+def test_damaged_gene_sets_are_errors_with_the_line(tmp_path, text, said):
     (tmp_path / "bad.gmt").write_bytes(text)
     with pytest.raises(FormatError, match=said):
         read_gmt(tmp_path / "bad.gmt", NAMES)
 
 
-def test_lone_words_are_no_edges(tmp_path):
+def test_a_line_with_one_word_is_not_an_edge(tmp_path):
     (tmp_path / "bad.txt").write_text("TP53\n", encoding="utf-8")
     with pytest.raises(FormatError, match="line 1 is not a pair"):
         read_edge_list(tmp_path / "bad.txt", NAMES)
 
 
-def test_names_of_another_kind_are_refused():
+def test_groups_without_any_known_feature_are_refused():
     with pytest.raises(InvalidInputError, match="'ENSG1' and 'TP53'"):
         groups_from_pairs([("ENSG1", "p53")], NAMES)
 
 
-def test_limits_hold(tmp_path):
+def test_limits_are_enforced(tmp_path):
     (tmp_path / "sets.gmt").write_text(GMT, encoding="utf-8")
     with pytest.raises(FormatError, match="limit"):
         read_gmt(tmp_path / "sets.gmt", NAMES, limits=Limits(line_bytes=10))

@@ -1,4 +1,4 @@
-"""Data in: files, public sets and generated data become a `Dataset`."""
+"""Read files, public sets and generated data as a `Dataset`."""
 
 from ratoon.datasets.align import Alignment, align, read_id_map
 from ratoon.datasets.dataset import Dataset

@@ -20,40 +20,40 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Examination:
-    """The findings about one data set, as text for people and as JSON for programs.
+    """The result of `examine`: properties of a data set, and findings to check.
 
     Parameters
     ----------
     source, sha256 : str or None
-        Where the data come from.
+        Path or generator call, and digest of the file.
     n_samples, n_features : int
-        Shape.
+        Shape of X.
     dtype, storage : str
         ``"float32"``, ``"dense"`` or ``"sparse"``.
     n_bytes : int
         Memory of X.
     density : float
-        Share of the values that are not zero.
+        Fraction of the values that are not zero.
     value_range : (float, float) or None
         Smallest and largest value.
     classes : dict of str to int
-        Samples per class; empty without classes.
+        Number of samples per class; empty without classes.
     target_range : (float, float) or None
-        Of a continuous target.
+        Smallest and largest value of a continuous target.
     n_missing : int
-        Values absent, and in how many features and samples.
+        Number of missing values.
     n_features_missing, n_samples_missing : int
-        How many features and samples they touch.
+        Number of features and of samples with a missing value.
     duplicate_sample_names, duplicate_feature_names : dict of str to int
         Names that occur more than once, and how often.
     duplicate_samples : list of list of str
-        Groups of samples with the same values throughout.
+        Groups of samples with identical values.
     n_duplicate_features : int
-        Features equal to an earlier one throughout.
+        Features identical to an earlier feature.
     findings : tuple of Finding
-        Anything that deserves a look.
+        Possible problems.
     notes : tuple of str
-        What the reader decided.
+        Decisions of the reader.
     """
 
     source: str
@@ -78,15 +78,15 @@ class Examination:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, dictionaries and numbers."""
+        """Return the fields as lists, dictionaries and numbers."""
         return asdict(self)
 
     def to_json(self) -> str:
-        """Return the same as JSON."""
+        """Return the fields as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def to_text(self) -> str:
-        """Return a page of text."""
+        """Return a report as text."""
         low, high = self.value_range or (0.0, 0.0)
         lines = [
             f"source      {self.source}",
@@ -106,44 +106,45 @@ class Examination:
         else:
             lines.append("labels      none")
         lines.append(
-            f"missing     {self.n_missing} values in {self.n_features_missing} features and"
-            f" {self.n_samples_missing} samples"
+            f"missing     {_count(self.n_missing, 'value')} in"
+            f" {_count(self.n_features_missing, 'feature')} and"
+            f" {_count(self.n_samples_missing, 'sample')}"
             if self.n_missing
             else "missing     none"
         )
         lines.append(f"duplicates  {self._duplicates()}")
-        lines += [f"look at     {finding.message}" for finding in self.findings]
+        lines += [f"check       {finding.message}" for finding in self.findings]
         lines += [f"note        {note}" for note in self.notes]
         return "\n".join(lines)
 
     def _duplicates(self) -> str:
-        said = []
+        parts = []
         for what, names in (
             ("sample names", self.duplicate_sample_names),
             ("feature names", self.duplicate_feature_names),
         ):
             if names:
-                said.append(f"{len(names)} {what} ({', '.join(list(names)[:_SHOWN])})")
+                parts.append(f"{len(names)} {what} ({', '.join(list(names)[:_SHOWN])})")
         if self.duplicate_samples:
             groups = ["=".join(group[:_SHOWN]) for group in self.duplicate_samples[:_SHOWN]]
-            said.append(f"{len(self.duplicate_samples)} groups of samples ({', '.join(groups)})")
+            parts.append(f"{len(self.duplicate_samples)} groups of samples ({', '.join(groups)})")
         if self.n_duplicate_features:
-            said.append(f"{self.n_duplicate_features} features equal to an earlier one")
-        return "; ".join(said) or "none"
+            parts.append(f"{self.n_duplicate_features} features identical to an earlier one")
+        return "; ".join(parts) or "none"
 
     def __str__(self) -> str:
         return self.to_text()
 
 
 def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examination:
-    """Look a file or a data set over without changing or refusing more than must be.
+    """Report the properties of a file or a data set, and possible problems.
 
     Parameters
     ----------
     source : Dataset or path
-        A path is read with `read`; missing values and repeated names are reported, not refused.
+        A path is read with `read`; missing values and repeated names are reported, not errors.
     **options
-        Passed on to `read`.
+        Arguments of `read`.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examina
     target = None
     if data.y is not None and data.class_names is None and data.y.size:
         target = (float(data.y.min()), float(data.y.max()))
-    twins, n_equal_features = _equal_rows(data.X), 0
+    equal_samples, n_equal_features = _equal_rows(data.X), 0
     names = data.sample_names or tuple(str(i + 1) for i in range(data.n_samples))
     for group in _equal_rows(data.X.T.tocsr() if data.is_sparse else data.X.T):
         n_equal_features += len(group) - 1
@@ -192,11 +193,15 @@ def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examina
         n_samples_missing=by_sample,
         duplicate_sample_names=_counts(data.sample_names),
         duplicate_feature_names=_counts(data.feature_names),
-        duplicate_samples=[[names[row] for row in group] for group in twins],
+        duplicate_samples=[[names[row] for row in group] for group in equal_samples],
         n_duplicate_features=n_equal_features,
         findings=tuple(find_suspicious(data)),
         notes=data.notes,
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _counts(names: tuple[str, ...] | None) -> dict[str, int]:
@@ -213,7 +218,7 @@ def _missing_places(data: Dataset, absent: Any) -> tuple[int, int]:
 
 
 def _equal_rows(X: Any) -> list[list[int]]:
-    """Return groups of rows that are the same to the last bit."""
+    """Return groups of bitwise identical rows."""
     seen: dict[bytes, list[int]] = {}
     is_sparse = sp.issparse(X)
     for row in range(X.shape[0]):
@@ -231,7 +236,7 @@ _COLUMNS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to look at: its kind, a sentence, and the features concerned, if any."""
+    """One possible problem: its kind, a message, and the features concerned, if any."""
 
     kind: str
     message: str
@@ -239,7 +244,7 @@ class Finding:
 
 
 def find_suspicious(data: Dataset) -> Iterator[Finding]:
-    """Yield what looks wrong, or likely to make a result look better than it is.
+    """Yield possible problems, including those that make a result look better than it is.
 
     Examples
     --------
@@ -247,9 +252,9 @@ def find_suspicious(data: Dataset) -> Iterator[Finding]:
     ...                class_names=("a", "b"))
     >>> for finding in find_suspicious(data):
     ...     print(finding.message)
-    feature 0 counts the rows: a sample number, not a measurement
+    feature 0 counts the samples: it is a row number, not a measurement
     feature 1 has one value per class: it may be the label itself
-    class a has 1 sample: it cannot be both trained and tested on
+    class a has 1 sample: it cannot be in both the training and the test set
     """
     constant: list[int] = []
     for first in range(0, data.n_features, _COLUMNS_AT_ONCE):
@@ -277,10 +282,10 @@ def _dense_columns(data: Dataset, first: int) -> Any:
 
 
 def _extremes(block: Any) -> tuple[Any, Any]:
-    # Not `nanmin`, which warns about columns that are missing throughout.
+    # Not `nanmin`, which warns about columns without any value.
     low = np.min(np.where(np.isnan(block), np.inf, block), axis=0, initial=np.inf)
     high = np.max(np.where(np.isnan(block), -np.inf, block), axis=0, initial=-np.inf)
-    return np.minimum(low, high), high  # missing throughout counts as constant
+    return np.minimum(low, high), high  # a column without any value counts as constant
 
 
 def _row_counters(data: Dataset, block: Any, varies: Any, first: int) -> Iterator[Finding]:
@@ -291,12 +296,12 @@ def _row_counters(data: Dataset, block: Any, varies: Any, first: int) -> Iterato
         if np.all(steps[:, column] == steps[0, column]):
             feature = first + int(column)
             name = data.feature_label(feature)
-            message = f"{name} counts the rows: a sample number, not a measurement"
+            message = f"{name} counts the samples: it is a row number, not a measurement"
             yield Finding("row number", message, (feature,))
 
 
 def _labels_in_disguise(data: Dataset, block: Any, varies: Any, first: int) -> Iterator[Finding]:
-    """Find features with one value per class, and not the same one in all classes."""
+    """Find features that are constant within each class and differ between classes."""
     if data.y is None or data.class_names is None or data.n_samples <= data.n_classes:
         return
     inside = varies.copy()
@@ -318,13 +323,13 @@ def _labels_in_disguise(data: Dataset, block: Any, varies: Any, first: int) -> I
 def _scale(data: Dataset) -> Iterator[Finding]:
     values = data.X.data if data.is_sparse else data.X
     known = values[np.isfinite(values)]
-    # Expression on the original scale runs to tens of thousands with a long tail.
+    # Expression on the original scale reaches tens of thousands, with a long tail.
     if known.size and not data.is_sparse and known.min() >= 0 and known.max() > 1000:
         middle = float(np.median(known))
         if known.max() > 50 * max(middle, 1e-12):
             message = (
-                f"values run up to {known.max():.3g} with a median of {middle:.3g}: perhaps not on"
-                " a log scale; consider log2(x + 1)"
+                f"the largest value is {known.max():.3g} and the median {middle:.3g}: the values"
+                " may not be on a log scale; consider log2(x + 1)"
             )
             yield Finding("scale", message)
 
@@ -335,17 +340,19 @@ def _classes(data: Dataset) -> Iterator[Finding]:
         return
     for name, count in counts.items():
         if count < 2:
-            samples = f"{count} sample{'' if count == 1 else 's'}"
-            message = f"class {name} has {samples}: it cannot be both trained and tested on"
+            samples = _count(count, "sample")
+            message = (
+                f"class {name} has {samples}: it cannot be in both the training and the test set"
+            )
             yield Finding("rare class", message)
     if len(counts) == 1:
         yield Finding("one class", f"all samples are of class {next(iter(counts))}")
     smallest, largest = min(counts.values()), max(counts.values())
     if smallest and largest >= 10 * smallest:
         message = (
-            f"the largest class has {largest / smallest:.0f} times the samples of the smallest"
+            f"the largest class has {largest / smallest:.0f} times as many samples as the smallest"
         )
-        yield Finding("imbalance", message + "; compare with balanced accuracy")
+        yield Finding("imbalance", message + "; use balanced accuracy to compare models")
 
 
 def _names(data: Dataset, features: list[int]) -> str:

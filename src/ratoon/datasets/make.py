@@ -48,25 +48,25 @@ def make_microarray(
     Parameters
     ----------
     n_samples, n_features, n_classes : int
-        The defaults are the shape of GLI-85.
+        Shape of the data; the defaults are those of GLI-85.
     n_informative : int
-        Genes whose level depends on the class, shared out evenly among the classes.
+        Number of genes whose level depends on the class, divided evenly among the classes.
     effect : float
-        How far the activity of a class's own programme lies above that of the other classes, in
-        standard deviations of the activity.  The default lets a linear model reach 85 to 95 % on
-        the default shape; 0 gives data with nothing to find.
+        Difference between the activity of a programme in its own class and in the others, in
+        standard deviations of the activity.  With the default, a linear model reaches 85 to 95 %
+        on the default shape; with 0 the labels are independent of the data.
     n_blocks : int
         Groups of genes that vary together; 0 for independent genes.
     correlation : float in [0, 1)
         Correlation of two genes of one block (before its sign, which is random).
     n_batches : int
-        Processing batches, dealt to the samples without regard to class.
+        Number of processing batches; samples are assigned to them independently of the class.
     batch_effect : float
-        Standard deviation of the shift of a gene in a batch, in spreads of that gene.
+        Standard deviation of the shift of a gene in a batch, in units of the spread of the gene.
     class_weights : sequence of float, optional
-        Share of each class; equal by default.  Every class gets at least one sample.
+        Fraction of the samples in each class; equal by default.  Each class gets at least one.
     noise : float
-        Factor on what neither programmes nor batches explain.
+        Factor on the variation that neither programmes nor batches explain.
     random_state : int or Generator
         The same seed gives the same data.
 
@@ -75,7 +75,7 @@ def make_microarray(
     data : Dataset
         float32, on the log2 scale.
     informative : ndarray of int64
-        Columns of the informative genes, increasing.
+        Columns of the informative genes, in increasing order.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def draw_classes(
     weights: Sequence[float] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Class codes in random order, in counts as near to ``weights`` as whole numbers allow.
+    """Return class codes in random order, with counts proportional to ``weights`` after rounding.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def draw_classes(
         )
     exact = share / share.sum() * n_samples
     counts = np.maximum(1, np.floor(exact).astype(np.int64))
-    while counts.sum() > n_samples:  # the guarantee of one sample each overshot
+    while counts.sum() > n_samples:  # the minimum of one sample each made too many
         counts[np.argmax(np.where(counts > 1, counts - exact, -np.inf))] -= 1
     while counts.sum() < n_samples:
         counts[np.argmax(exact - counts)] += 1
@@ -164,11 +164,12 @@ def _check_sizes(n_samples: int, n_features: int, n_classes: int, n_informative:
         raise InvalidParameterError(f"`n_classes` must be at least 2, got {n_classes!r}.")
     if n_samples < n_classes:
         raise InvalidParameterError(
-            f"`n_samples={n_samples}` leaves some of the {n_classes} classes without a sample."
+            f"`n_samples` must be at least `n_classes`, so that each class has a sample; got"
+            f" n_samples={n_samples} and n_classes={n_classes}."
         )
     if not 0 <= n_informative <= n_features:
         raise InvalidParameterError(
-            f"`n_informative` must lie between 0 and n_features={n_features}, got {n_informative}."
+            f"`n_informative` must be between 0 and n_features={n_features}, got {n_informative}."
         )
 
 
@@ -187,32 +188,35 @@ def make_interactions(
     label_noise: float = 0.0,
     random_state: int | np.random.Generator = 0,
 ) -> tuple[Dataset, NDArray[np.int64]]:
-    """Generate two classes that only combinations of features tell apart.
+    """Generate two classes that depend on products of features, never on one feature alone.
+
+    A linear model cannot learn them, and a sparse network must first connect the right inputs to
+    the same neuron, so these sets show how well a topology evolves.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Shape of X.
+        Shape of the data.
     n_interactions : int
-        Groups of features; the class is the sign of the sum of their products.
+        Number of groups of features; the class is the sign of the sum of their products.
     order : int
-        Features in a group.  Order 1 gives an ordinary linear problem.
+        Number of features in a group.  Order 1 gives an ordinary linear problem.
     kind : {"product", "xor"}
-        With ``"product"`` features are normal; with ``"xor"`` they lie near -1 and 1, so that
-        one group is the parity of its signs, as in the Madelon set.
+        With ``"product"`` features are normally distributed; with ``"xor"`` they are near -1 and
+        1, so the class of one group is the parity of its signs, as in the Madelon set.
     noise : float
-        Standard deviation of what is added to the informative features after the class is set.
+        Standard deviation of the noise added to the informative features after the class is set.
     label_noise : float in [0, 0.5)
-        Share of the labels turned round, chosen at random.
+        Fraction of the labels to invert, chosen at random.
     random_state : int or Generator
         The same seed gives the same data.
 
     Returns
     -------
     data : Dataset
-        float32, standardised but for the noise.
+        float32, standardised before noise is added.
     informative : ndarray of int64
-        Columns of the features that matter, increasing.
+        Columns of the informative features, in increasing order.
 
     Examples
     --------
@@ -224,8 +228,8 @@ def make_interactions(
     n_informative = n_interactions * order
     if not 1 <= n_informative <= n_features:
         raise InvalidParameterError(
-            f"make_interactions: {n_interactions} groups of {order} features do not fit"
-            f" {n_features} features."
+            f"make_interactions: `n_interactions` * `order` must be between 1 and n_features="
+            f"{n_features}, got {n_interactions} * {order}."
         )
     if not 0.0 <= label_noise < 0.5:
         raise InvalidParameterError(
@@ -244,8 +248,8 @@ def make_interactions(
     groups = X[:, chosen].reshape(n_samples, n_interactions, order)
     parts = np.sign(groups) if kind == "xor" else groups
     y = (parts.prod(axis=2).sum(axis=1) > 0).astype(np.int64)
-    turned = rng.choice(n_samples, round(label_noise * n_samples), replace=False)
-    y[turned] = 1 - y[turned]
+    inverted = rng.choice(n_samples, round(label_noise * n_samples), replace=False)
+    y[inverted] = 1 - y[inverted]
     X[:, chosen] += np.float32(noise) * rng.standard_normal(
         (n_samples, n_informative), dtype=np.float32
     )

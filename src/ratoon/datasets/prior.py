@@ -1,8 +1,8 @@
-"""Prior knowledge from files: which features belong to which group, as pairs of indices.
+"""Prior knowledge from files: which features belong to which group.
 
-Two formats: GMT (one gene set per line: name, description, genes) and edge lists (one
-``feature group`` pair per line).  Nothing here knows about networks; `ratoon.initialise` and the
-estimators take the matrix that comes out as a first-layer topology.
+Two formats are read: GMT (one gene set per line: name, description, genes) and edge lists (one
+``feature group`` pair per line).  `ratoon.initialise` and the estimators take the resulting matrix
+as the topology of the first layer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ratoon.topology import Within
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroups:
-    """Which features belong to which group, and what of a file found no feature.
+    """Which features belong to which group.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class FeatureGroups:
     names : tuple of str
         Names of the groups, in the order of the columns.
     n_unknown : int
-        Members in the file that are no feature of the data.
+        Number of group members in the file that are not among the features.
     """
 
     matrix: Any
@@ -43,14 +43,14 @@ class FeatureGroups:
 
     @property
     def coverage(self) -> float:
-        """Share of the features that belong to a group."""
+        """Fraction of the features that belong to at least one group."""
         return float(np.mean(np.diff(self.matrix.indptr) > 0))
 
     def topology(self, extra: int = 0) -> list[Any]:
-        """Return what an estimator takes as ``topology=``, with ``extra`` unconnected neurons.
+        """Return a value for ``topology=`` of an estimator, with ``extra`` unconnected neurons.
 
-        The network starts with these connections only; evolution may prune and grow from there,
-        and the extra neurons give it room for what is not known yet.
+        The network starts with only these connections; evolution may prune and grow others.
+        Evolution can connect the extra neurons to any features.
 
         Examples
         --------
@@ -64,10 +64,10 @@ class FeatureGroups:
         return [wide]
 
     def within(self, density: float = 0.5) -> list[Any]:
-        """Return the same as a limit: a group's neuron is only ever connected to its members.
+        """Return the groups as a limit: the neuron of a group is connected only to its members.
 
-        Every neuron starts with a share ``density`` of its members in the mean, drawn at random;
-        evolution moves connections among members.
+        On average each neuron starts with a fraction ``density`` of its members, drawn at random;
+        evolution moves connections only among members.
 
         Examples
         --------
@@ -91,9 +91,9 @@ def read_groups(
     least: int = 1,
     limits: Limits | None = None,
 ) -> FeatureGroups:
-    """Read a file of groups: GMT if it is called ``.gmt`` or ``.gmt.gz``, else an edge list.
+    """Read groups: as GMT if the name ends in ``.gmt`` or ``.gmt.gz``, else as an edge list.
 
-    Parameters as for `read_gmt`.
+    The parameters are those of `read_gmt`.
     """
     name = Path(path).name.lower().removesuffix(".gz")
     reader = read_gmt if name.endswith(".gmt") else read_edge_list
@@ -112,14 +112,13 @@ def read_gmt(
     Parameters
     ----------
     path : path
-        One set per line, with tabs between: name, description, genes.
+        One set per line, separated by tabs: name, description, genes.
     feature_names : sequence of str
-        Names of the features, as the data have them.  Compared exactly, then without regard to
-        case.
+        Names of the features in the data.  They are compared exactly, then ignoring case.
     least : int
-        Sets with fewer members among the features are left out.
+        Sets with fewer members among the features are ignored.
     limits : Limits, optional
-        How much the file may ask for.
+        Limits on the file size and the line length.
     """
     source = Path(path)
     pairs = []
@@ -129,7 +128,7 @@ def read_gmt(
         fields = [field.strip() for field in _text(line, source, number).split("\t")]
         if len(fields) < 3:
             raise FormatError(
-                f"{source}: line {number} has {len(fields)} fields with tabs between; a gene set"
+                f"{source}: line {number} has {len(fields)} fields separated by tabs; a gene set"
                 f" needs a name, a description and at least one gene."
             )
         pairs += [(gene, fields[0]) for gene in fields[2:] if gene]
@@ -143,10 +142,10 @@ def read_edge_list(
     least: int = 1,
     limits: Limits | None = None,
 ) -> FeatureGroups:
-    """Read pairs of a feature and a group, one per line, with a tab, comma or spaces between.
+    """Read pairs of a feature and a group, one per line, separated by a tab, comma or spaces.
 
-    Lines that begin with ``#`` are left out, and so is whatever follows the second field.
-    Parameters as for `read_gmt`.
+    Lines that begin with ``#`` and fields after the second are ignored.  The parameters are those
+    of `read_gmt`.
     """
     source = Path(path)
     pairs = []
@@ -171,7 +170,7 @@ def groups_from_pairs(
     least: int = 1,
     source: str = "pairs",
 ) -> FeatureGroups:
-    """Return the groups that (feature, group) pairs make; a pair named twice counts once.
+    """Return the groups given by (feature, group) pairs; repeated pairs count once.
 
     Examples
     --------
@@ -193,7 +192,7 @@ def groups_from_pairs(
         example = f"{pairs[0][0]!r} and {feature_names[0]!r}" if pairs and feature_names else "none"
         raise InvalidInputError(
             f"{source}: no group has {least} or more members among the {len(feature_names)}"
-            f" features.\n  Are they named alike? The file and the data have {example}."
+            f" features.\n  Do both use the same names? The file and the data have {example}."
         )
     rows: NDArray[np.int64] = np.concatenate([np.array(members) for members in kept.values()])
     columns = np.repeat(np.arange(len(kept)), [len(members) for members in kept.values()])
@@ -207,4 +206,6 @@ def _text(line: bytes, source: Path, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        raise FormatError(f"{source}: line {number} is not UTF-8 text.") from None
+        raise FormatError(
+            f"{source}: line {number} is not UTF-8 text; save the file as UTF-8."
+        ) from None

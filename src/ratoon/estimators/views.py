@@ -92,8 +92,8 @@ class NetworkViews:
         >>> new = pd.DataFrame({"MDM2": [0.9], "KRAS": [5.0], "p53": [0.0]})
         >>> aligned = model.align(new, id_map={"p53": "TP53"})
         >>> aligned.notes[-1]
-        '2 of 2 features found (100.0%); 1 extra left out (KRAS); 1 renamed by the ID map; brought
-        into order'
+        '2 of 2 features found (100.0%); 1 extra left out (KRAS); 1 renamed by the ID map;
+        reordered'
         >>> model.predict(aligned).tolist()
         ['a']
         """

@@ -26,20 +26,20 @@ def check(data):
 
 @pytest.mark.parametrize("text", [ROWS, COLUMNS])
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|", " "])
-def test_both_ways_round_and_every_delimiter_give_the_same_samples(write, text, delimiter):
+def test_both_orientations_and_every_delimiter_give_the_same_samples(write, text, delimiter):
     check(read(write("table.txt", text.replace(",", delimiter))))
 
 
-def test_the_notes_say_which_way_round_and_why(write):
+def test_the_notes_give_the_orientation_and_the_reason(write):
     assert read(write("a.csv", ROWS)).notes[0] == (
-        "samples lie in the rows: the row names are headed 'sample'"
+        "samples are in rows: the row names are headed 'sample'"
     )
     assert read(write("b.csv", COLUMNS)).notes[0] == (
-        "samples lie in the columns: the row names are headed 'gene'"
+        "samples are in columns: the row names are headed 'gene'"
     )
     sideways = "sample,S1,S2,S3\na,1,2,3\nb,4,5,6\noutcome,ill,well,ill\n"
     data = read(write("c.csv", sideways))
-    assert data.notes[0] == "samples lie in the columns: 'outcome' is a row"
+    assert data.notes[0] == "samples are in columns: 'outcome' is a row"
     assert data.class_names == ("ill", "well")
 
 
@@ -59,7 +59,7 @@ def test_line_ends_marks_comments_and_quotes_change_nothing(write, change):
         check(read(write("table.csv", change(text))))
 
 
-def test_a_gzipped_table_reads_like_the_plain_one(write):
+def test_a_gzipped_table_is_read_like_the_uncompressed_one(write):
     check(read(write("table.csv.gz", gzip.compress(ROWS.encode()))))
 
 
@@ -69,13 +69,13 @@ def test_names_may_contain_the_delimiter_inside_quotes(write):
     assert data.sample_names == ("x,1", "y,2")
 
 
-def test_a_heading_without_a_corner_as_r_writes_it(write):
+def test_a_heading_without_a_first_cell_is_read_as_r_writes_it(write):
     data = read(write("t.tsv", "g1\tg2\nA\t1\t2\nB\t3\t4\n"))
     assert data.feature_names == ("g1", "g2")
     assert data.sample_names == ("A", "B")
 
 
-def test_a_table_of_bare_numbers_has_no_names_and_takes_a_column_number_as_label(write):
+def test_a_table_without_names_accepts_a_column_number_as_label(write):
     data = read(write("t.csv", "1,2,0\n3,4,1\n5,6,1\n"), label=-1)
     assert_array_equal(data.X, [[1, 2], [3, 4], [5, 6]])
     assert data.feature_names is None
@@ -83,24 +83,24 @@ def test_a_table_of_bare_numbers_has_no_names_and_takes_a_column_number_as_label
     assert data.class_names == ("0", "1")
 
 
-def test_a_bare_table_with_labels_in_words_takes_them(write):
+def test_the_only_text_column_of_a_table_without_names_is_the_label(write):
     data = read(write("iris.csv", "5.1,3.5,setosa\n6.2,2.9,virginica\n5.0,3.4,setosa\n"))
     assert data.class_names == ("setosa", "virginica")
     assert data.X.shape == (3, 2)
 
 
-def test_probe_names_turn_the_table_round(write):
+def test_probe_names_in_rows_mean_samples_in_columns(write):
     rows = "".join(f"{200000 + i}_s_at,{i},{i + 1}\n" for i in range(5))
     data = read(write("t.csv", "x,first,second\n" + rows))
     assert data.X.shape == (2, 5)
     assert data.sample_names == ("first", "second")
 
 
-def test_text_about_genes_is_left_out_and_said(write):
+def test_text_columns_about_genes_are_ignored_with_a_note(write):
     text = "Name\tDescription\tA\tB\ng1\tkinase\t1\t2\ng2\tsome gene\t3\t4\n"
     data = read(write("t.txt", text))
     assert_array_equal(data.X, [[1, 3], [2, 4]])
-    assert "text about the features left out: 'Description'" in data.notes
+    assert "text columns about the features were ignored: 'Description'" in data.notes
 
 
 def test_a_gct_file_is_a_table_with_two_more_lines(write):
@@ -109,7 +109,7 @@ def test_a_gct_file_is_a_table_with_two_more_lines(write):
     assert_array_equal(data.X, [[1, 4], [2, 5], [3, 6]])
 
 
-def test_labels_come_from_a_sample_sheet_by_name_whatever_its_order(write):
+def test_labels_come_from_a_sample_sheet_by_name_in_any_order(write):
     table = write("t.csv", "id,g1,g2\nA,1,2\nB,3,4\n")
     sheet = write("sheet.csv", "name,group,age\nB,case,40\nZ,case,50\nA,control,60\n")
     data = read(table, sample_sheet=sheet, label="group")
@@ -130,8 +130,8 @@ def test_samples_without_a_label_are_an_error_or_dropped(write):
 
 BAD = {
     "no column": (ROWS, {"label": "Class"}, "there is no column 'Class'.*\n.*Did you mean 'class'"),
-    "cut off": (ROWS + "D,1", {}, "line 5: 2 cells where 4"),
-    "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 3 numbers where 2"),
+    "cut off": (ROWS + "D,1", {}, "line 5: 2 cells, expected 4"),
+    "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 3 numbers, expected 2"),
     "text among numbers": (
         "id,a,b\n" + "A,1,2\n" * 60 + "B,1,lots\n",
         {"duplicates": "keep"},
@@ -139,8 +139,8 @@ BAD = {
     ),
     "decimal comma": ("id;a;b\n" + "A;1.0;2\n" * 60 + "B;1,5;2\n", {}, "line 62.*\n.*decimal"),
     "two names alike": ("id,a\nA,1\nA,2\n", {}, "'A' occurs 2 times.*samples 1, 2"),
-    "two text columns": ("id,s,t,a\nA,x,y,1\nB,z,w,2\n", {}, "'s' .number 2. holds text .'x'"),
-    "only a heading": ("id,a,b\n", {}, "a heading and no rows.*\n.*again"),
+    "two text columns": ("id,s,t,a\nA,x,y,1\nB,z,w,2\n", {}, "'s' .number 2. contains text .'x'"),
+    "only a heading": ("id,a,b\n", {}, "a heading but no rows.*\n.*again"),
     "only comments": ("# nothing\n\n", {}, "no rows"),
     "one column": ("a\n1\n2\n", {}, "one cell per line"),
     "nothing": ("", {}, "the file is empty"),
@@ -156,14 +156,14 @@ BAD = {
     "genes in words": (
         "id,a,b,class\nA,low,high,x\nB,high,low,y\n",
         {"label": "class"},
-        "no row has a number; in line 2 there is 'low'.*\n.*must be numbers",
+        "no row has a number; line 2 has 'low'.*\n.*must be numbers",
     ),
     "one word in a column": (
         "id,a,b,class\nA,1,2,x\nB,low,3,y\nC,2,4,x\nD,3,4,y\n",
         {"label": "class"},
-        "line 3, column 'a' .number 2.: 'low' is not a number, and 3 of the 4.*\n.*Mend",
+        "line 3, column 'a' .number 2.: 'low' is not a number, but 3 of the 4.*\n.*Correct",
     ),
-    "heading too long": ("id,a,b,c,d\nA,1\nB,2\n", {}, "2 cells under a heading of 5"),
+    "heading too long": ("id,a,b,c,d\nA,1\nB,2\n", {}, "2 cells, but the heading has 5"),
     "no such row": (COLUMNS, {"label": "stage", "orientation": "samples_in_columns"}, "no row"),
     "no index": (ROWS, {"index": "barcode"}, "no column 'barcode' for index="),
 }
@@ -177,7 +177,7 @@ def test_a_bad_table_is_refused_with_the_place_and_the_fix(write, case):
         read(path, **arguments)
 
 
-def test_ignored_columns_are_left_out(write):
+def test_ignored_columns_are_not_read(write):
     data = read(write("t.csv", "id,s,a,b,class\nA,x,1,2,p\nB,y,3,4,q\n"), ignore=("s", "a"))
     assert data.feature_names == ("b",)
 
@@ -195,16 +195,16 @@ def test_the_time_grows_with_the_cells_not_with_the_square_of_the_columns(write,
     assert data.X.shape == (10, 30_000)
 
 
-def test_rows_and_columns_beyond_the_limits_are_refused(write):
+def test_rows_and_columns_above_the_limits_are_refused(write):
     path = write("t.csv", ROWS)
-    with pytest.raises(FormatError, match="3 rows, and the limit is 2"):
+    with pytest.raises(FormatError, match="3 rows, the limit is 2"):
         read(path, limits=Limits(rows=2))
     with pytest.raises(FormatError, match="line 1 has"):
         read(path, limits=Limits(line_bytes=10))
 
 
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes_are_read_or_refused_and_nothing_else(tmp_path_factory, content):
+def test_arbitrary_bytes_are_read_or_refused_with_an_error_of_ours(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("any") / "t.csv"
     path.write_bytes(content)
     with suppress(RatoonError):
@@ -218,7 +218,9 @@ cells = st.sampled_from(["1", "-2.5", "x", "", "NA", '"', "1e5", "class", "id", 
     st.lists(st.lists(cells, max_size=6), max_size=6),
     st.sampled_from(list(",\t; ")),
 )
-def test_arbitrary_tables_are_read_or_refused_and_nothing_else(tmp_path_factory, rows, delimiter):
+def test_arbitrary_tables_are_read_or_refused_with_an_error_of_ours(
+    tmp_path_factory, rows, delimiter
+):
     path = tmp_path_factory.mktemp("any") / "t.csv"
     path.write_text("\n".join(delimiter.join(row) for row in rows))
     with suppress(RatoonError):

@@ -42,11 +42,13 @@ def test_x_names_and_a_text_column(path):
 
 def test_a_layer_is_read_by_name(path):
     assert_array_equal(read(path, matrix="raw").X, 2 * X)
-    with pytest.raises(InvalidInputError, match="no layer 'scaled'; there are X, raw"):
+    with pytest.raises(
+        InvalidInputError, match="no layer 'scaled'; pass matrix= with one of X, raw"
+    ):
         read(path, matrix="scaled")
 
 
-def test_a_categorical_column_is_decoded_and_its_gaps_are_missing_labels(path):
+def test_a_categorical_column_is_decoded_and_its_missing_values_are_missing_labels(path):
     with pytest.raises(InvalidInputError, match="1 of 4 samples have no label"):
         read(path, label="cell_type")
     data = read(path, label="cell_type", unlabelled="drop")
@@ -62,7 +64,9 @@ def test_columns_are_listed_when_none_is_named_or_the_name_is_wrong(path):
     data = read(path)
     assert data.y is None
     assert "obs columns that could be the label: age, cell_type, group" in data.notes
-    with pytest.raises(InvalidInputError, match="no obs column 'leiden'; there are age, cell_type"):
+    with pytest.raises(
+        InvalidInputError, match="no obs column 'leiden'; pass label= with one of age, cell_type"
+    ):
         read(path, label="leiden")
 
 

@@ -1,4 +1,4 @@
-"""Tricks an HDF5 file can play, each refused before anything is read."""
+"""Hostile features of HDF5, each refused before any data are read."""
 
 import numpy as np
 import pytest
@@ -79,11 +79,11 @@ def test_a_virtual_data_set_is_refused(h5ad, tmp_path):
         layout[:] = h5py.VirtualSource(str(other), "X", shape=(4, 3))
         file.create_virtual_dataset("X", layout)
 
-    with pytest.raises(FormatError, match="put together from other files"):
+    with pytest.raises(FormatError, match="assembled from other files"):
         read(h5ad(write))
 
 
-def test_terabytes_declared_in_a_kilobyte_are_refused_unread(h5ad):
+def test_terabytes_declared_in_a_kilobyte_are_refused_before_reading(h5ad):
     path = h5ad(
         lambda file: file.create_dataset("X", (10**6, 10**6), "f4", chunks=(100, 100), fillvalue=1)
     )
@@ -92,7 +92,7 @@ def test_terabytes_declared_in_a_kilobyte_are_refused_unread(h5ad):
         read(path)
 
 
-def test_gigabytes_of_zeros_never_written_are_refused_unread(h5ad):
+def test_gigabytes_of_zeros_never_written_are_refused_before_reading(h5ad):
     path = h5ad(lambda file: file.create_dataset("X", (4, 300_000_000), "u1", chunks=(1, 10**6)))
     with pytest.raises(FormatError, match="unpack to"):
         read(path, limits=Limits(columns=10**9))

@@ -20,13 +20,13 @@ def test_samples_become_rows_of_a_csr_matrix(write):
     assert_array_equal(data.X.toarray(), [[0.5, 0, 2], [0, -1000, 0], [0, 0, 0], [1, 2, 3]])
     assert data.class_names == ("-1", "1")
     assert_array_equal(data.y, [1, 0, 1, 0])
-    assert "feature numbers count from 1" in data.notes
+    assert "feature indices start at 1" in data.notes
 
 
-def test_a_feature_number_zero_means_counting_from_zero(write):
+def test_an_index_of_zero_means_that_indices_start_at_zero(write):
     data = read(write("a.libsvm", "a 0:1 2:3\nb 1:2\n"))
     assert_array_equal(data.X.toarray(), [[1, 0, 3], [0, 2, 0]])
-    assert "feature numbers count from 0" in data.notes
+    assert "feature indices start at 0" in data.notes
 
 
 def test_the_format_is_recognised_without_its_extension_and_gzipped(write):
@@ -35,7 +35,7 @@ def test_the_format_is_recognised_without_its_extension_and_gzipped(write):
 
 
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_any_matrix_reads_as_scikit_learn_reads_it(tmp_path_factory, rows, columns, seed):
+def test_any_matrix_is_read_as_by_scikit_learn(tmp_path_factory, rows, columns, seed):
     path = tmp_path_factory.mktemp("svm") / "a.svm"
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < 0.3)
@@ -46,15 +46,15 @@ def test_any_matrix_reads_as_scikit_learn_reads_it(tmp_path_factory, rows, colum
 
 
 BAD = {
-    "no colon": ("1 1:2\n1 3\n", "line 2: '3' is not feature:value"),
+    "no colon": ("1 1:2\n1 3\n", "line 2: '3' is not index:value"),
     "no value": ("1 1:\n", "line 1: '1:' is not"),
     "two colons": ("1 1:2:3\n", "line 1: '1:2:3' is not"),
     "text value": ("1 1:2\n\n1 1:high\n", "line 3: 'high' is not"),
     "negative number": ("1 -1:2\n", "line 1: '-1:2' is not"),
-    "backwards": ("1 3:1 2:1\n", "line 1: feature number 2 does not increase"),
-    "twice": ("1 1:1\n1 2:1 2:1\n", "line 2: feature number 2 does not increase"),
-    "too large": ("1 99999999999:1\n", "line 1: feature number 99999999999 is too large"),
-    "no label": ("1 1:1\n1:2 2:3\n", "line 2: begins with a feature"),
+    "backwards": ("1 3:1 2:1\n", "line 1: feature index 2 does not increase"),
+    "twice": ("1 1:1\n1 2:1 2:1\n", "line 2: feature index 2 does not increase"),
+    "too large": ("1 99999999999:1\n", "line 1: feature index 99999999999 is too large"),
+    "no label": ("1 1:1\n1:2 2:3\n", "line 2: the line begins with a feature"),
     "no features": ("1\n2\n", "no sample has a feature"),
     "nothing": ("# comment\n", "no samples"),
     "too many columns": ("1 1000000000:1\n", "limit"),
@@ -69,7 +69,7 @@ def test_a_bad_file_is_refused_with_the_line(write, case):
 
 
 @given(st.lists(st.sampled_from(list("01:. -#\n\tqidnae+_")), max_size=60).map("".join))
-def test_arbitrary_text_is_read_or_refused_and_nothing_else(tmp_path_factory, text):
+def test_arbitrary_text_is_read_or_refused_with_an_error_of_ours(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("any") / "a.libsvm"
     path.write_text(text)
     with suppress(RatoonError):

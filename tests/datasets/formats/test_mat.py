@@ -38,7 +38,7 @@ def test_a_sparse_matrix_stays_sparse(tmp_path, compress):
     assert_array_equal(data.X.toarray(), np.diag([1, 2, 3, 4]))
 
 
-def test_labels_and_names_in_words_are_read(tmp_path):
+def test_text_labels_and_names_are_read(tmp_path):
     cell = np.array(["ALL", "AML", "AML", "ALL"], dtype=object).reshape(4, 1)
     genes = np.array(["TP53", "MYC", "KIT"], dtype=object)
     data = read(save(tmp_path / "a.mat", X=X, Y=cell, genes=genes))
@@ -46,7 +46,7 @@ def test_labels_and_names_in_words_are_read(tmp_path):
     assert data.feature_names == ("TP53", "MYC", "KIT")
 
 
-def test_structures_and_functions_are_passed_over(tmp_path):
+def test_structures_and_functions_are_skipped(tmp_path):
     data = read(save(tmp_path / "a.mat", X=X, Y=Y, info={"author": "somebody", "n": 3.0}))
     assert data.X.shape == (4, 3)
     with pytest.raises(InvalidInputError, match="no array 'info'"):
@@ -67,7 +67,7 @@ def test_an_uncompressed_sparse_matrix_with_a_bad_index_is_refused(tmp_path, fie
         read(tmp_path / "a.mat")
 
 
-def test_text_of_a_declared_but_absent_length_is_refused(tmp_path):
+def test_text_shorter_than_its_declared_length_is_refused(tmp_path):
     content = bytearray(save(tmp_path / "a.mat", False, X=X, name="abc").read_bytes())
     place = content.index(struct.pack("<2i", 1, 3))
     content[place : place + 8] = struct.pack("<2i", 2**15, 2**15)
@@ -76,7 +76,7 @@ def test_text_of_a_declared_but_absent_length_is_refused(tmp_path):
         read(tmp_path / "a.mat")
 
 
-def test_the_survey_sees_what_is_there_and_keeps_nothing(tmp_path):
+def test_the_survey_lists_variables_without_reading_values(tmp_path):
     save(tmp_path / "a.mat", X=X, Y=Y, name="text", s={"a": 1})
     found = survey_mat(tmp_path / "a.mat", Limits())
     assert {name: v.shape for name, v in found.items()} == {
@@ -88,7 +88,7 @@ def test_the_survey_sees_what_is_there_and_keeps_nothing(tmp_path):
     assert [v.is_numeric for v in found.values()] == [True, True, False, False]
 
 
-def test_complex_numbers_are_not_taken_for_data(tmp_path):
+def test_complex_matrices_are_not_used_as_data(tmp_path):
     with pytest.raises(InvalidInputError, match="no table"):
         read(save(tmp_path / "a.mat", X=X * 1j))
 
@@ -111,7 +111,7 @@ def test_every_truncation_is_refused(tmp_path, write, compress):
 
 @settings(max_examples=300, deadline=None)
 @given(st.data(), st.booleans())
-def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, data, compress):
+def test_a_damaged_file_is_read_or_refused_with_an_error_of_ours(tmp_path_factory, data, compress):
     folder = tmp_path_factory.mktemp("damaged")
     save(folder / "a.mat", compress, X=sp.csc_matrix(X), Y=Y)
     content = bytearray((folder / "a.mat").read_bytes())

@@ -36,7 +36,7 @@ def cell(file, name, words):
     file[name].attrs["MATLAB_class"] = np.bytes_("cell")
 
 
-def test_arrays_are_turned_round(tmp_path):
+def test_arrays_are_transposed(tmp_path):
     def write(file):
         variable(file, "X", X.T)
         variable(file, "Y", [[1.0, 2.0, 2.0, 1.0]])
@@ -79,7 +79,7 @@ def test_bad_indices_are_refused(tmp_path, ir, jc):
         read(save(tmp_path / "a.mat", lambda file: sparse(file, ir, jc)))
 
 
-def test_a_matlab_file_without_a_userblock_is_known_by_its_extension(tmp_path):
+def test_a_matlab_file_without_a_userblock_is_detected_by_its_extension(tmp_path):
     with h5py.File(tmp_path / "a.mat", "w") as file:
         file["X"] = X.T
     assert_array_equal(read(tmp_path / "a.mat").X, X)

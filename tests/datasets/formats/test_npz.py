@@ -58,7 +58,7 @@ def test_a_scipy_sparse_file_stays_sparse(tmp_path, kind):
     assert not read(tmp_path / "a.npz", sparse=False).is_sparse
 
 
-def test_a_pickle_inside_is_never_loaded(tmp_path):
+def test_a_pickled_array_is_never_loaded(tmp_path):
     path = save(tmp_path / "a.npz", X=X, y=np.array(["a", None], dtype=object))
     with pytest.raises(FormatError, match="never opened"):
         read(path)
@@ -89,7 +89,7 @@ def test_a_sparse_file_with_bad_indices_is_refused(tmp_path, case):
         read(tmp_path / "a.npz")
 
 
-def test_what_is_asked_for_and_not_there_is_named(tmp_path):
+def test_a_name_that_is_not_in_the_file_is_an_error_with_the_names(tmp_path):
     path = save(tmp_path / "a.npz", X=X, stage=[1, 2, 3, 4])
     with pytest.raises(InvalidInputError, match=r"no array 'y'; the file has X 4x3, stage 4"):
         read(path, label="y")
@@ -100,7 +100,7 @@ def test_what_is_asked_for_and_not_there_is_named(tmp_path):
         read(two)
 
 
-def test_a_declared_size_beyond_the_limit_is_refused_unread(tmp_path):
+def test_a_declared_size_above_the_limit_is_refused_before_reading(tmp_path):
     buffer = io.BytesIO()
     header = {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)}
     np.lib.format.write_array_header_1_0(buffer, header)
@@ -119,7 +119,7 @@ def test_every_truncation_is_refused(tmp_path, write):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, data):
+def test_a_damaged_file_is_read_or_refused_with_an_error_of_ours(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("damaged")
     np.savez(folder / "a.npz", X=X, y=[0, 1, 1, 0])
     content = bytearray((folder / "a.npz").read_bytes())
@@ -130,14 +130,14 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, da
         read(folder / "a.npz", limits=Limits(array_bytes=10**6))
 
 
-def test_what_is_passed_over_is_said(tmp_path):
+def test_ignored_arrays_are_in_the_notes(tmp_path):
     x = np.arange(12.0).reshape(4, 3)
     np.savez(tmp_path / "a.npz", X=x, y=[0, 1])
-    assert "array 'y' (2) is not one label for each of the 4 samples" in read_notes(tmp_path)
+    assert "array 'y' (2) does not have one label for each of the 4 samples" in read_notes(tmp_path)
     np.savez(tmp_path / "a.npz", table=x, group=[0, 1, 0, 1])
     notes = read_notes(tmp_path)
     assert "samples from array 'table', the only table" in notes
-    assert "one value per sample have: 'group'; pass label=" in notes
+    assert "arrays with one value per sample: 'group'; pass label=" in notes
 
 
 def read_notes(folder):

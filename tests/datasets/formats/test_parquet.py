@@ -45,7 +45,7 @@ def test_an_index_written_by_pandas_names_the_samples(tmp_path):
     assert data.labels.tolist() == ["x", "y"]
 
 
-def test_columns_that_are_not_numbers_are_named(tmp_path):
+def test_columns_that_are_not_numbers_are_refused_by_name(tmp_path):
     path = save(tmp_path / "a.parquet", a=[1.0], day=pa.array([0], pa.date32()))
     with pytest.raises(FormatError, match="column 'day': values of type date32"):
         read(path)

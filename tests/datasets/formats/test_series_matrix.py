@@ -81,7 +81,7 @@ BAD = {
         "\n".join([*FILE.split("\n")[:10], "!series_matrix_table_end\n"]),
         "the table is empty",
     ),
-    "short row": (FILE.replace("1\t2\t3\t4", "1\t2\t3"), "line 12: 3 numbers where 4"),
+    "short row": (FILE.replace("1\t2\t3\t4", "1\t2\t3"), "line 12: 3 numbers, expected 4"),
     "text": (FILE.replace("0.3", "high"), "line 13, column 'GSM3': 'high' is not a number"),
     "row of text": (FILE.replace("1\t2\t3\t4", "a\tb\tc\td"), "line 12: 'a' is not a number"),
     "two samples alike": (FILE.replace("GSM4", "GSM3"), "'GSM3' occurs 2 times"),

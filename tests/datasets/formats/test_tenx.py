@@ -52,25 +52,28 @@ def test_labels_come_from_a_sample_sheet(folder, write):
         read(folder(), label="kind")
 
 
-def test_a_lone_matrix_file_has_samples_in_rows_unless_told_otherwise(write):
+def test_a_single_matrix_file_has_samples_in_rows_by_default(write):
     path = write("a.mtx", MATRIX.replace("integer", "real"))
     assert read(path).X.shape == (3, 2)
     assert read(path, orientation="samples_in_columns").X.shape == (2, 3)
 
 
 BAD = {
-    "outside": (MATRIX.replace("3 1 7", "4 1 7"), "entry 2 lies outside 3 x 2"),
-    "zero": (MATRIX.replace("3 1 7", "0 1 7"), "entry 2 lies outside"),
-    "fraction": (MATRIX.replace("3 1 7", "1.5 1 7"), "whole numbers"),
-    "cut off": (MATRIX[:-6], "3 entries where the heading promises 4"),
+    "outside": (MATRIX.replace("3 1 7", "4 1 7"), "entry 2 is outside 3 x 2"),
+    "zero": (MATRIX.replace("3 1 7", "0 1 7"), "entry 2 is outside"),
+    "fraction": (MATRIX.replace("3 1 7", "1.5 1 7"), "must be integers"),
+    "cut off": (MATRIX[:-6], "3 entries, but the header gives 4"),
     "text": (MATRIX.replace("3 1 7", "3 1 many"), "line 5, column 'value': 'many'"),
     "row of text": (MATRIX.replace("3 1 7", "a b c"), "line 5: 'a' is not a number"),
-    "short": (MATRIX.replace("3 1 7", "3 1"), "line 5: 2 numbers where 3"),
+    "short": (MATRIX.replace("3 1 7", "3 1"), "line 5: 2 numbers, expected 3"),
     "no sizes": (MATRIX[:75], "cut off"),
     "array": (MATRIX.replace("coordinate", "array"), "line 1: not a Matrix Market file"),
     "complex": (MATRIX.replace("integer", "complex"), "'complex general' matrices"),
     "short banner": ("%%MatrixMarket matrix coordinate\n1 1 1\n", "line 1"),
-    "bad sizes": (MATRIX.replace("3 2 4", "3 x 4"), "line 3: rows, columns and entries"),
+    "bad sizes": (
+        MATRIX.replace("3 2 4", "3 x 4"),
+        "line 3: expected the number of rows, columns and entries",
+    ),
 }
 
 
@@ -81,10 +84,10 @@ def test_a_bad_matrix_is_refused_with_the_place(folder, case):
         read(folder(matrix=text))
 
 
-def test_names_that_do_not_fit_are_refused(folder):
-    with pytest.raises(FormatError, match=r"1 barcodes, and matrix\.mtx\.gz has 2"):
+def test_a_wrong_number_of_names_is_refused(folder):
+    with pytest.raises(FormatError, match=r"1 barcodes, but matrix\.mtx\.gz has 2"):
         read(folder(barcodes="AAA-1\n"))
-    with pytest.raises(FormatError, match=r"2 features, and matrix\.mtx\.gz has 3"):
+    with pytest.raises(FormatError, match=r"2 features, but matrix\.mtx\.gz has 3"):
         read(folder(features="a\nb\n"))
 
 

@@ -43,7 +43,7 @@ def test_the_task_can_be_forced():
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", None, float("nan"), " ? "])
-def test_a_missing_label_is_an_error_that_counts_them(gap):
+def test_missing_labels_are_counted_in_the_error(gap):
     with pytest.raises(InvalidInputError, match=r"1 of 3 samples have no label.*sample 2"):
         encode_labels(np.array(["a", gap, "b"], dtype=object))
 
@@ -54,6 +54,6 @@ def test_one_hot_labels_are_refused_with_the_fix():
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=2), min_size=1))
-def test_codes_and_names_give_the_labels_back(labels):
+def test_codes_and_names_reproduce_the_labels(labels):
     y, names = encode_labels(labels)
     assert [names[code] for code in y] == labels

@@ -24,7 +24,7 @@ def expected(cell):
 @given(
     st.lists(st.lists(plain | scientific | missing | quoted, min_size=1, max_size=9), min_size=1)
 )
-def test_every_cell_is_what_float_makes_of_it_to_the_last_bit(rows):
+def test_every_cell_is_bitwise_equal_to_the_result_of_float(rows):
     block = "".join("\t".join(row) + "\n" for row in rows).encode()
     values, per_line = parse_block(block, b"\t")
 
@@ -39,7 +39,7 @@ def test_every_cell_is_what_float_makes_of_it_to_the_last_bit(rows):
 @pytest.mark.parametrize(
     "cell", ["high", "1.2.3", "1-2", "--1", "-", "1/2", "1_000", "0x10", "1,5", ".", "é", "12\x0b3"]
 )
-def test_a_cell_that_is_not_a_number_is_named_with_its_place(cell):
+def test_a_cell_that_is_not_a_number_is_reported_with_its_index(cell):
     if cell in ("-", "."):  # what some files write for a missing value
         assert np.isnan(parse_block(f"1\t{cell}\n".encode(), b"\t")[0][1])
         return

@@ -9,13 +9,13 @@ TABLE = "id,g1,g2\nA,1,2\nB,3,4\n"
 @pytest.mark.parametrize(
     ("sheet", "arguments", "message"),
     [
-        ("id,group\nA,x\nA,y\n", {}, "sample 'A' stands in rows"),
-        ("id,group\nA,x,1\n", {}, "line 2: 3 cells under a heading of 2"),
-        ("id\nA\n", {}, "a sample sheet has a heading"),
-        ("id,group\n", {}, "a sample sheet has a heading"),
+        ("id,group\nA,x\nA,y\n", {}, "sample 'A' occurs in rows"),
+        ("id,group\nA,x,1\n", {}, "line 2: 3 cells, but the heading has 2"),
+        ("id\nA\n", {}, "a sample sheet needs a heading"),
+        ("id,group\n", {}, "a sample sheet needs a heading"),
         ("id,group,age\nA,x,1\nB,y,2\n", {}, "several columns; pass label= with one of 'group'"),
         ("id,group\nA,x\nB,y\n", {"label": "stage"}, "no column 'stage'"),
-        ("id,group\nP,x\nQ,y\n", {}, "the data have 'A', 'B', the sheet 'P', 'Q'"),
+        ("id,group\nP,x\nQ,y\n", {}, "the data have 'A', 'B', the sheet has 'P', 'Q'"),
     ],
 )
 def test_a_bad_sheet_is_refused_with_the_reason(write, sheet, arguments, message):

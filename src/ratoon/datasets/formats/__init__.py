@@ -1,1 +1,1 @@
-"""One module per file format, and the registry of formats."""
+"""Readers, one module per file format, and the registry that selects one."""

@@ -1,8 +1,8 @@
-"""CSV, TSV and their cousins, either way round, read line by line.
+"""CSV, TSV and similar text tables, in either orientation, read line by line.
 
-A table is read once: cells that are not numbers are cut off each line and set aside, the rest goes
-through `NumberRows` in blocks.  Which way round the table lies is decided at the end, when every
-name has been seen, and said in the notes.
+A table is read once: cells that are not numbers are removed from each line and stored separately,
+the others are parsed by `NumberRows` in blocks.  The orientation is decided at the end, when all
+names are known, and added to the notes.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ def read_delimited(path: Path, options: ReadOptions) -> Parsed:
 
 
 def read_table(path: Path, options: ReadOptions) -> Table:
-    """Read the cells of a text table: numbers as numbers, the rest as text."""
+    """Read the cells of a text table: numbers as floats, all others as text."""
     lines = _data_lines(path, options.limits)
     probe = list(islice(lines, _PROBED_ROWS + 1))
     if not probe:
-        raise FormatError(f"{path}: no rows; the file has blank lines and comments only.")
+        raise FormatError(f"{path}: no rows; the file has only blank lines and comments.")
     splitter = Splitter.for_lines(path, probe)
     cells = [splitter.cells(line) for line in probe]
     heading = _heading(cells)
     first = 0 if heading is None else 1
     if len(cells) == first:
         raise FormatError(
-            f"{path}: a heading and no rows of data, so there are no samples.\n"
-            "  Save or download the file again; this one may have been cut off."
+            f"{path}: a heading but no rows of data, so there are no samples.\n"
+            "  The file may be cut off; save or download it again."
         )
     n_cells = len(cells[first])
     if heading is not None and len(heading) == n_cells - 1:
-        heading = ["", *heading]  # R writes no heading over the row names
+        heading = ["", *heading]  # R writes no heading above the row names
     _check_width(path, probe[first][0], n_cells, heading, splitter.delimiter)
     columns = heading or [f"column {j + 1}" for j in range(n_cells)]
-    enough = max(5, _PROBED_CELLS // n_cells)
-    text = _text_columns(cells[first : first + enough], n_cells)
+    n_rows = max(5, _PROBED_CELLS // n_cells)
+    text = _text_columns(cells[first : first + n_rows], n_cells)
     index = _index_column(path, columns, cells[first:], text, options, heading is not None)
-    apart = sorted({*text, *([] if index is None else [index])})
-    table = Table(str(path), columns, heading is not None, index, apart, options.dtype)
+    separate = sorted({*text, *([] if index is None else [index])})
+    table = Table(str(path), columns, heading is not None, index, separate, options.dtype)
     _fill(table, chain(probe[first:], lines), splitter, options.limits)
     return table
 
@@ -63,7 +63,7 @@ def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limit
     delimiter = splitter.delimiter.encode()
     numbers = NumberRows(table.source, table.numeric_names, delimiter, table.dtype, limits)
     for line in lines:
-        texts, cells = splitter.cut(line, table.apart, len(table.columns))
+        texts, cells = splitter.split(line, table.separate, len(table.columns))
         table.add_row(line[0], texts)
         numbers.add(line[0], cells)
     table.set_values(numbers.finish(), numbers.text_rows)
@@ -71,14 +71,14 @@ def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limit
 
 @dataclass(frozen=True)
 class Splitter:
-    """Cuts lines into cells, with quotes where a line has any."""
+    """Splits lines into cells; quotes are handled in lines that have any."""
 
     source: str
     delimiter: str
 
     @classmethod
     def for_lines(cls, path: Path, lines: list[Line]) -> Splitter:
-        """Take the character that cuts the first lines into the same number of pieces."""
+        """Choose the delimiter that splits the first lines into the same number of cells."""
         texts = [decode(text) for _, text in lines[:10]]
         best, best_score = ",", 0.0
         for delimiter in "\t,;| ":
@@ -104,30 +104,31 @@ class Splitter:
         except csv.Error as error:
             raise FormatError(
                 f"{self.source}, line {number}: {error}.\n"
-                "  A quote is opened and not closed on the same line; remove or close it."
+                "  A quote is opened but not closed on the same line; remove or close it."
             ) from None
 
-    def cut(self, line: Line, apart: list[int], n_cells: int) -> tuple[list[str], bytes]:
-        """Return the text cells ``apart``, and the rest of the line as it stands."""
+    def split(self, line: Line, separate: list[int], n_cells: int) -> tuple[list[str], bytes]:
+        """Return the text cells in the columns ``separate``, and the other cells unparsed."""
         number, raw = line
         delimiter = self.delimiter.encode()
-        if apart in ([], [0]) and b'"' not in raw and delimiter != b" ":
-            if not apart:
+        if separate in ([], [0]) and b'"' not in raw and delimiter != b" ":
+            if not separate:
                 return [], raw
             name, _, rest = raw.partition(delimiter)
             return [decode(name).strip()], rest
         cells = self.cells(line)
         if len(cells) != n_cells:
             raise FormatError(
-                f"{self.source}, line {number}: {len(cells)} cells where {n_cells} are expected.\n"
-                "  The file may be cut off here, or a name contains the delimiter and needs quotes."
+                f"{self.source}, line {number}: {len(cells)} cells, expected {n_cells}.\n"
+                "  The file may be cut off here, or a name contains the delimiter and must be"
+                " quoted."
             )
-        texts = [cells.pop(j).strip() for j in reversed(apart)][::-1]
+        texts = [cells.pop(j).strip() for j in reversed(separate)][::-1]
         return texts, self.delimiter.join(cells).encode()
 
 
 def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the text cells of each row, heading included."""
+    """Yield the line number and the text cells of each row, including the heading."""
     lines = _data_lines(path, limits)
     probe = list(islice(lines, 10))
     if probe:
@@ -137,20 +138,20 @@ def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
 
 
 def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
-    """Yield numbered lines; blank ones and comments are passed over."""
+    """Yield numbered lines; blank lines and comments are skipped."""
     is_gct = False
     for number, line in enumerate(read_lines(path, limits), 1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
             is_gct = line.startswith((b"#1.2", b"#1.3"))
         if number == 2 and is_gct:
-            continue  # the sizes of the table, which it has anyway
+            continue  # the size of the table, which is not needed
         if line and not line.startswith(b"#") and not line.isspace():
             yield number, line
 
 
 def decode(line: bytes) -> str:
-    """Return the text of a line; what is not UTF-8 is taken for Latin-1, as older files are."""
+    """Return the text of a line; if it is not UTF-8, it is decoded as Latin-1, as in old files."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
@@ -158,7 +159,7 @@ def decode(line: bytes) -> str:
 
 
 def _heading(rows: list[list[str]]) -> list[str] | None:
-    """Return the first row, if it names columns rather than being a row of data."""
+    """Return the first row if it is a heading, None if it is data."""
     first = [cell.strip() for cell in rows[0]]
     if len(rows) == 1 or len(first) == len(rows[1]) - 1:
         return None if all(map(is_number, first)) else first
@@ -170,7 +171,7 @@ def _heading(rows: list[list[str]]) -> list[str] | None:
     below = [cells for cells in rows[1:6] if len(cells) == len(first)]
     if any(is_number(cells[j]) for cells in below for j in text):
         return first
-    # Numbers over numbers, text over text: data, unless a name gives it away.
+    # Numbers above numbers, text above text: data, unless the first cell is a known heading.
     return first if is_name_heading(first[0]) else None
 
 
@@ -179,20 +180,20 @@ def _check_width(
 ) -> None:
     if n_cells < 2:
         raise FormatError(
-            f"{path}, line {line}: one cell per line.\n  A table needs commas, tabs, semicolons,"
-            " bars or blanks between its cells; save it as CSV or TSV."
+            f"{path}, line {line}: one cell per line.\n  The cells of a table must be separated by"
+            " commas, tabs, semicolons, bars or blanks; save it as CSV or TSV."
         )
     if heading is not None and len(heading) != n_cells:
         raise FormatError(
-            f"{path}, line {line}: {n_cells} cells under a heading of {len(heading)}.\n"
-            f"  Is {delimiter!r} the delimiter? Names that contain it must be in quotes."
+            f"{path}, line {line}: {n_cells} cells, but the heading has {len(heading)}.\n"
+            f"  Is {delimiter!r} the delimiter? Names that contain it must be quoted."
         )
 
 
 def _text_columns(rows: list[list[str]], n_cells: int) -> list[int]:
     found = set()
     for cells in rows:
-        # A row with no number at all is a row of labels and says nothing about its columns.
+        # A row without any number is a row of labels; it does not show which columns are text.
         if len(cells) != n_cells or not any(map(is_number, cells[1:])):
             continue
         for j, cell in enumerate(cells):
@@ -214,7 +215,7 @@ def _index_column(
     if options.index is not None:
         if options.index not in columns:
             raise InvalidInputError(
-                f"{path}: no column {options.index!r} for index=; the first columns are"
+                f"{path}: there is no column {options.index!r} for index=; the first columns are"
                 f" {', '.join(map(repr, columns[:8]))}."
             )
         return columns.index(options.index)

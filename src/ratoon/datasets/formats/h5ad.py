@@ -1,7 +1,7 @@
-"""AnnData files (``.h5ad``), read straight from HDF5, without the anndata package.
+"""AnnData files (``.h5ad``), read with h5py, without the anndata package.
 
 ``X`` or a layer is an array, or a group with ``data``, ``indices``, ``indptr``; ``obs`` and ``var``
-are groups of columns, or, in old files, one table with named fields; a categorical column is codes
+are groups of columns, or, in old files, one table with named fields; a categorical column has codes
 and categories.
 """
 
@@ -50,7 +50,7 @@ def _choose_layer(file: Any, options: ReadOptions, path: Path) -> Any:
     layers = members(child(file, "layers", path), path) if "layers" in file else {}
     if options.matrix not in layers:
         raise InvalidInputError(
-            f"{path}: no layer {options.matrix!r}; there are X"
+            f"{path}: there is no layer {options.matrix!r}; pass matrix= with one of X"
             + "".join(f", {name}" for name in layers)
             + "."
         )
@@ -64,14 +64,17 @@ def _matrix(item: Any, path: Path, limits: Limits) -> Any:
     shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape"))
     kind = kind.removesuffix("_matrix")
     if kind not in ("csr", "csc") or shape is None or np.shape(shape) != (2,):
-        raise FormatError(f"{path}: {item.name} is neither an array nor a CSR or CSC matrix.")
+        raise FormatError(
+            f"{path}: {item.name} is neither an array nor a CSR or CSC matrix;"
+            " save it as one of these."
+        )
     n_rows, n_columns = int(shape[0]), int(shape[1])
     limits.check_shape(f"{path}: {item.name}", n_rows, n_columns)
     values, indices, starts = (
         load(child(item, part, path), path, limits) for part in ("data", "indices", "indptr")
     )
     if values.ndim != 1:
-        raise FormatError(f"{path}: {item.name}/data is not flat.")
+        raise FormatError(f"{path}: {item.name}/data is not one-dimensional; the file is damaged.")
     major, minor = (n_rows, n_columns) if kind == "csr" else (n_columns, n_rows)
     where = f"{path}: {item.name}"
     check_compressed(starts, indices, values.size, major, minor, source=where)
@@ -115,14 +118,21 @@ def _column(frame: Any, name: str, path: Path, limits: Limits) -> list[Any]:
         values = load(child(item, "values", path), path, limits).astype(object)
         values[load(child(item, "mask", path), path, limits).astype(bool)] = ""
         return list(values.tolist())
-    raise FormatError(f"{path}: {item.name} is not a column this reader knows.")
+    raise FormatError(
+        f"{path}: {item.name} is a column of an unknown type; store it as text,"
+        " numbers or a categorical."
+    )
 
 
 def _decode(codes: NDArray[Any], categories: list[str], path: Path) -> list[str]:
     if codes.dtype.kind not in "iu" or codes.ndim != 1:
-        raise FormatError(f"{path}: the codes of a categorical column are not whole numbers.")
+        raise FormatError(
+            f"{path}: the codes of a categorical column are not integers; the file is damaged."
+        )
     if codes.size and (codes.min() < -1 or codes.max() >= len(categories)):
-        raise FormatError(f"{path}: a code of a categorical column has no category; damaged file.")
+        raise FormatError(
+            f"{path}: a code of a categorical column has no category; the file is damaged."
+        )
     return [categories[code] if code >= 0 else "" for code in codes.tolist()]
 
 
@@ -134,7 +144,8 @@ def _choose_label(columns: list[str], options: ReadOptions, path: Path) -> str |
         return found[0] if found else None
     if options.label not in columns:
         raise InvalidInputError(
-            f"{path}: no obs column {options.label!r}; there are {', '.join(columns)}."
+            f"{path}: no obs column {options.label!r}; pass label= with one of"
+            f" {', '.join(columns)}."
         )
     return str(options.label)
 

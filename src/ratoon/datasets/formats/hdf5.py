@@ -1,12 +1,12 @@
-"""HDF5 opened with suspicion.
+"""Read untrusted HDF5 files.
 
-An HDF5 file can point outside itself: external storage reads any file of this machine, external
-links and virtual data sets open other HDF5 files, soft links lead anywhere inside.  It can also
-declare terabytes in a kilobyte, and name filters that load compiled plug-ins.  Every data set and
-group is fetched through the functions here, which refuse all of that before a byte is read.
+An HDF5 file can refer to other files: external storage reads any file of the computer, external
+links and virtual data sets open other HDF5 files, soft links lead anywhere in the same file.  It
+can also declare terabytes in a kilobyte, and name filters that load compiled plug-ins.  Every data
+set and group is opened through the functions here, which refuse all of this before they read data.
 
-What they cannot do is make the HDF5 library itself safe against damaged files; that is what the
-isolated mode of `read` is for.
+They cannot make the HDF5 library itself safe against damaged files; the isolated mode of `read`
+does that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEPTH = 8
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[Any]:
-    """Open a file for reading; every error of the HDF5 library becomes a `FormatError`."""
+    """Open a file for reading; errors of the HDF5 library are raised as `FormatError`."""
     h5py = require("h5py", f"to read {path.name}")
     try:
         with h5py.File(path, "r") as file:
@@ -62,32 +62,36 @@ def _one_line(error: BaseException) -> str:
 
 
 def child(group: Any, name: str, path: Path) -> Any:
-    """Return a member of a group, reached by hard links only; a name is never a path."""
+    """Return a direct member of a group; links and paths are refused."""
     import h5py
 
     where = f"{path}: {group.name.rstrip('/')}/{name}"
     if "/" in name or name in (".", ".."):
-        raise FormatError(f"{where}: a name inside the file may not be a path.")
+        raise FormatError(
+            f"{where}: a name inside the file may not be a path; the file is damaged or malicious."
+        )
     link = group.get(name, getlink=True)
     if link is None:
-        raise FormatError(f"{where} is not in the file.")
+        raise FormatError(f"{where} is missing in the file.")
     if not isinstance(link, h5py.HardLink):
         raise FormatError(
-            f"{where} is a link ({type(link).__name__}) to somewhere else, which is not followed.\n"
+            f"{where} is a link ({type(link).__name__}) and is not followed.\n"
             "  Store the data themselves under this name."
         )
     if group.name.count("/") > _DEPTH:
-        raise FormatError(f"{where}: nested more than {_DEPTH} deep.")
+        raise FormatError(
+            f"{where}: nested more than {_DEPTH} levels deep; the file is damaged or malicious."
+        )
     return group[name]
 
 
 def members(group: Any, path: Path) -> dict[str, Any]:
-    """Return the direct members of a group that are not links to elsewhere."""
+    """Return the direct members of a group that are not soft or external links."""
     import h5py
 
     names = list(group)
     if len(names) > 100_000:
-        raise FormatError(f"{path}: {group.name} has {len(names)} members.")
+        raise FormatError(f"{path}: {group.name} has {len(names)} members, the limit is 100000.")
     return {
         name: group[name]
         for name in names
@@ -102,31 +106,34 @@ def is_dataset(item: Any) -> bool:
     return isinstance(item, h5py.Dataset)
 
 
-def refuse_elsewhere(dataset: Any, path: Path) -> None:
-    """Raise unless a data set keeps its values in this file, in a form we can unpack."""
+def check_storage(dataset: Any, path: Path) -> None:
+    """Raise unless the values of a data set are in this file and its filters are built in."""
     where = f"{path}: {dataset.name}"
     if not is_dataset(dataset):
-        raise FormatError(f"{where} is a group, where an array is expected.")
+        raise FormatError(f"{where} is a group, expected an array.")
     properties = dataset.id.get_create_plist()
     if properties.get_external_count():
         raise FormatError(
-            f"{where} keeps its values in another file, which could be any file of this computer;"
-            " refused."
+            f"{where} has its values in another file, which could be any file of this computer;"
+            " this is refused. Store the values in this file."
         )
     if dataset.is_virtual:
-        raise FormatError(f"{where} is put together from other files, which is refused.")
+        raise FormatError(
+            f"{where} is assembled from other files, which is refused; store the"
+            " values in this file."
+        )
     for place in range(properties.get_nfilters()):
         code = properties.get_filter(place)[0]
         if code not in _FILTERS and code != _LZF:
             raise FormatError(
-                f"{where} is packed with filter {code}, which needs a plug-in; refused.\n"
-                "  Write it anew with gzip compression."
+                f"{where} is compressed with filter {code}, which needs a plug-in; this is"
+                " refused.\n  Write it again with gzip compression."
             )
 
 
 def load(dataset: Any, path: Path, limits: Limits) -> NDArray[Any]:
-    """Return a whole data set, once its storage and its size have been looked at."""
-    refuse_elsewhere(dataset, path)
+    """Return a complete data set, after its storage and its size have been checked."""
+    check_storage(dataset, path)
     where = f"{path}: {dataset.name}"
     shape = dataset.shape
     if shape is None:
@@ -135,7 +142,7 @@ def load(dataset: Any, path: Path, limits: Limits) -> NDArray[Any]:
     limits.check_shape(where, rows, rest, max(1, dataset.dtype.itemsize))
     stored = int(dataset.id.get_storage_size())
     n_bytes = prod(shape) * dataset.dtype.itemsize
-    # Chunks never written read as zeros: terabytes of them cost the file nothing.
+    # Chunks that were never written are read as zeros and take no space in the file.
     limits.check_expanded(where, n_bytes, stored)
     values = dataset.asstr(errors="replace")[()] if _is_text(dataset) else dataset[()]
     return np.asarray(values)
@@ -148,5 +155,5 @@ def _is_text(dataset: Any) -> bool:
 
 
 def texts(dataset: Any, path: Path, limits: Limits) -> list[str]:
-    """Return a flat data set as strings."""
+    """Return a data set as a list of strings."""
     return [str(value) for value in load(dataset, path, limits).reshape(-1).tolist()]

@@ -1,7 +1,7 @@
 """The libsvm (svmlight) text format: one sample per line, ``label index:value index:value``.
 
-Read line by line into a CSR matrix.  Indices count from 1 by tradition and from 0 in some files;
-a 0 anywhere decides, and the notes say so.
+Read line by line into a CSR matrix.  Indices usually start at 1, in some files at 0; they start at
+0 if a 0 occurs.  The notes contain the result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def read_libsvm(path: Path, options: ReadOptions) -> Parsed:
     """Read a libsvm file, plain or gzipped; one label per sample."""
     if options.label is not None:
         raise InvalidParameterError(
-            f"{path}: a libsvm file begins each line with the label; label= has no meaning here."
+            f"{path}: label= does not apply to libsvm files, where each line begins with its label."
+            " Remove it."
         )
     labels: list[str] = []
     pairs = _Pairs(path)
@@ -39,14 +40,17 @@ def read_libsvm(path: Path, options: ReadOptions) -> Parsed:
         if not cells:
             continue
         if b":" in cells[0]:
-            raise FormatError(f"{path}, line {number}: begins with a feature, not with a label.")
+            raise FormatError(
+                f"{path}, line {number}: the line begins with a feature; it must begin with"
+                " a label."
+            )
         labels.append(decode(cells[0]))
-        # Ranking groups (qid) mean nothing to a classifier.
+        # Groups for ranking (qid) are ignored.
         pairs.add(number, _GROUP.sub(b"", b" ".join(cells[1:])))
         options.limits.check_shape(str(path), len(labels), 0)
     columns, values, counts = pairs.finish()
     if not labels:
-        raise FormatError(f"{path}: no samples; the file has blank lines and comments only.")
+        raise FormatError(f"{path}: no samples; the file has only blank lines and comments.")
     if not columns.size:
         raise FormatError(f"{path}: no sample has a feature; is this a libsvm file?")
     base = 0 if columns.min() == 0 else 1
@@ -58,7 +62,7 @@ def read_libsvm(path: Path, options: ReadOptions) -> Parsed:
         sp.csr_matrix((values, columns - base, starts), shape=shape),
         labels=labels,
         label_source="first cell of each line",
-        notes=[f"feature numbers count from {base}"],
+        notes=[f"feature indices start at {base}"],
     )
 
 
@@ -119,11 +123,11 @@ class _Pairs:
             if wrong.size:
                 line = self._numbers[int(line_of[wrong[0]])]
                 raise FormatError(
-                    f"{self._path}, line {line}: feature number {columns[wrong[0]]} {what}.\n"
-                    "  Features stand in increasing order, each once per line."
+                    f"{self._path}, line {line}: feature index {columns[wrong[0]]} {what}.\n"
+                    "  The indices in a line must increase, and be at most 2147483646."
                 )
 
     def _bad_pair(self, number: int, pair: bytes) -> FormatError:
         return FormatError(
-            f"{self._path}, line {number}: {decode(pair)[:40]!r} is not feature:value, as 7:0.5 is."
+            f"{self._path}, line {number}: {decode(pair)[:40]!r} is not index:value, such as 7:0.5."
         )

@@ -26,7 +26,12 @@ from numpy.typing import NDArray
 
 from ratoon.datasets.arrays import check_compressed
 from ratoon.datasets.files import MIB, Limits, open_regular
-from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names, notes_on
+from ratoon.datasets.formats.named_arrays import (
+    choose_label,
+    choose_matrix,
+    choose_names,
+    describe_choice,
+)
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
@@ -39,7 +44,7 @@ _ITEM_SIZE = {6: 8, 7: 4, 8: 1, 9: 1, 10: 2, 11: 2, 12: 4, 13: 4, 14: 8, 15: 8}
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable: its class and shape, and where its bytes are."""
+    """One variable: its class, its shape, and the position of its bytes."""
 
     kind: int
     shape: tuple[int, ...]
@@ -52,12 +57,12 @@ class Variable:
 
     @property
     def is_numeric(self) -> bool:
-        """Real numbers, dense or sparse."""
+        """Whether it contains real numbers, dense or sparse."""
         return (self.kind in _NUMBERS or self.kind == SPARSE) and not self.is_complex
 
     @property
     def may_be_text(self) -> bool:
-        """Characters, or a cell, which may hold them."""
+        """Whether it is a character array, or a cell, which may contain text."""
         return self.kind in (CHAR, CELL)
 
 
@@ -69,15 +74,17 @@ def survey_mat(path: Path, limits: Limits) -> dict[str, Variable]:
         if len(header) < 128 or order is None:
             raise FormatError(
                 f"{path}: not a MATLAB file of version 5 to 7.\n"
-                "  A file of version 4 can be saved anew with MATLAB's save -v7."
+                "  Save a file of version 4 again with MATLAB's save -v7."
             )
         variables: dict[str, Variable] = {}
         for name, variable in _variables(path, file, order, limits):
             if name in variables:
-                raise FormatError(f"{path}: variable {name!r} is stored twice.")
+                raise FormatError(f"{path}: variable {name!r} occurs twice; the file is damaged.")
             variables[name] = variable
         if not variables:
-            raise FormatError(f"{path}: a MATLAB file without variables.")
+            raise FormatError(
+                f"{path}: the MATLAB file has no variables; save it again with a matrix."
+            )
         return variables
 
 
@@ -94,26 +101,30 @@ def _variables(
         kind, size = struct.unpack(order + "II", tag)
         if size > file_size - position - 8:
             raise FormatError(
-                f"{path}: cut off: the variable at byte {position} should have {size} bytes, only"
-                f" {file_size - position - 8} are left. Copy or download the file again."
+                f"{path}: cut off: the variable at byte {position} should have {size} bytes, but"
+                f" only {file_size - position - 8} follow. Copy or download the file again."
             )
         is_compressed = kind == COMPRESSED
         if is_compressed:
-            pieces = unpack(path, file, size)
-            head = next(pieces, b"")
+            chunks = unpack(path, file, size)
+            head = next(chunks, b"")
             inner = len(head)
-            for piece in pieces:
-                inner += len(piece)
+            for chunk in chunks:
+                inner += len(chunk)
                 limits.check_expanded(str(path), n_expanded + inner, file_size)
             n_expanded += inner
             kind, claimed = struct.unpack(order + "II", head[:8].ljust(8, b"\0"))
             if kind == MATRIX and claimed > inner - 8:
-                raise FormatError(f"{path}: the variable at byte {position} is cut off.")
+                raise FormatError(
+                    f"{path}: the variable at byte {position} is cut off; copy it again."
+                )
             head, inner = head[8:], inner - 8
         else:
             head, inner = file.read(min(size, MIB)), size
         if kind != MATRIX:
-            raise FormatError(f"{path}: unknown element {kind} at byte {position}; damaged file.")
+            raise FormatError(
+                f"{path}: unknown element {kind} at byte {position}; the file is damaged."
+            )
         name, kind, shape, is_complex, _ = read_header(path, head, inner, order, limits)
         place = (position + 8, size, inner)
         yield name, Variable(kind, shape, is_complex, order, *place, is_compressed)
@@ -141,7 +152,7 @@ def unpack(path: Path, file: IO[bytes], size: int) -> Iterator[bytes]:
 def read_header(
     path: Path, body: bytes, size: int, order: str, limits: Limits
 ) -> tuple[str, int, tuple[int, ...], bool, int]:
-    """Return name, class, shape and complexity of a matrix, and where its values begin."""
+    """Return name, class, shape and complexity of a matrix, and the position of its values."""
     try:
         (flags, _), position = _integers(body, 0, order, UINT32, 2)
         shape, position = _integers(body, position, order, INT32, None)
@@ -150,10 +161,10 @@ def read_header(
         raise FormatError(f"{path}: damaged header of a variable ({error}).") from None
     kind, where = flags & 0xFF, f"{path}, variable {name.decode('latin-1')!r}"
     if len(shape) < 2 or min(shape) < 0:
-        raise FormatError(f"{where}: {shape} is not the shape of an array.")
+        raise FormatError(f"{where}: {shape} is not the shape of an array; the file is damaged.")
     itemsize = 0 if kind == SPARSE else _ITEM_SIZE.get(kind, 8)
     limits.check_shape(where, shape[0], prod(shape[1:]), itemsize)
-    # Whatever it holds, an entry takes a byte; only a sparse matrix has entries without any.
+    # An entry takes at least one byte, except in a sparse matrix.
     if kind != SPARSE and prod(shape) > size:
         raise FormatError(f"{where}: shape {shape} in {size} bytes; the file is damaged.")
     return name.decode("latin-1"), kind, shape, bool((flags >> 8) & _COMPLEX), position
@@ -170,24 +181,24 @@ def _integers(
 
 
 def sub_element(body: bytes, position: int, order: str, kind: int) -> tuple[bytes, int]:
-    """Return the bytes of a part of a matrix that must be of one kind, and where the next is."""
+    """Return the bytes of a sub-element of the given kind, and the position of the next."""
     found, raw, after = any_sub_element(body, position, order)
     if found != kind:
-        raise ValueError(f"element {found} where {kind} belongs")
+        raise ValueError(f"element {found}, expected {kind}")
     return bytes(raw), after
 
 
 def any_sub_element(body: bytes, position: int, order: str) -> tuple[int, memoryview, int]:
-    """Return kind and bytes of a part of a matrix, and where the next part begins."""
+    """Return kind and bytes of a sub-element, and the position of the next."""
     found, size = struct.unpack_from(order + "II", body, position)
-    if found >> 16:  # up to four bytes live inside the tag itself
+    if found >> 16:  # up to four bytes are stored inside the tag itself
         found, size, start, after = found & 0xFFFF, found >> 16, position + 4, position + 8
         if size > 4:
             raise ValueError("a small element of more than four bytes")
     else:
         start, after = position + 8, position + 8 + -(-size // 8) * 8
     if start + size > len(body):
-        raise ValueError("an element longer than what holds it")
+        raise ValueError("an element longer than its container")
     return found, memoryview(body)[start : start + size], after
 
 
@@ -233,12 +244,12 @@ def read_mat(path: Path, options: ReadOptions) -> Parsed:
         feature_names=names("feature", n_features),
         sample_names=names("sample", n_samples),
         label_source=f"variable {label!r}",
-        notes=notes_on({**tables, **texts}, matrix, label, n_samples, "variable"),
+        notes=describe_choice({**tables, **texts}, matrix, label, n_samples, "variable"),
     )
 
 
 class _Reader:
-    """Values of variables that `survey_mat` has seen."""
+    """Reads the values of variables found by `survey_mat`."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path, self._limits = path, limits
@@ -264,7 +275,7 @@ class _Reader:
             return error
         return FormatError(
             f"{self._path}, variable {name!r}: damaged ({error}).\n  Copy or download the file"
-            " again, or save it anew with MATLAB's save -v7."
+            " again, or save it again with MATLAB's save -v7."
         )
 
     def _body(self, variable: Variable) -> bytes:
@@ -273,10 +284,12 @@ class _Reader:
             if not variable.is_compressed:
                 return file.read(variable.n_stored)
             body = bytearray()
-            for piece in unpack(self._path, file, variable.n_stored):
-                body += piece
+            for chunk in unpack(self._path, file, variable.n_stored):
+                body += chunk
                 if len(body) > variable.n_bytes + 8:
-                    raise FormatError(f"{self._path}: the file changed while it was read.")
+                    raise FormatError(
+                        f"{self._path}: the file changed while it was read; read it again."
+                    )
             return bytes(memoryview(body)[8:])
 
     def _header(self, body: bytes, order: str) -> tuple[int, tuple[int, ...], int]:
@@ -291,10 +304,10 @@ class _Reader:
         rows, position = _array(body, position, order)
         starts, position = _array(body, position, order)
         values, _ = _array(body, position, order)
-        # MATLAB may reserve more room than a matrix has entries; the starts tell how many count.
+        # MATLAB may allocate more values than a matrix has entries; the last start is their number.
         used = int(starts[-1]) if starts.size else 0
         if not 0 <= used <= min(rows.size, values.size):
-            raise ValueError(f"{used} entries in {values.size} places")
+            raise ValueError(f"{used} entries in {values.size} values")
         rows, values = rows[:used], values[:used]
         check_compressed(starts, rows, used, shape[1], shape[0], source=str(self._path))
         indices = (rows.astype(np.int64), starts.astype(np.int64))

@@ -1,8 +1,8 @@
-"""MATLAB files of version 7.3, which are HDF5 files with a few habits.
+"""MATLAB files of version 7.3, which are HDF5 files with conventions of their own.
 
-MATLAB writes columns first, so an array comes out transposed; a sparse matrix is a group with
-``data``, ``ir`` (row numbers) and ``jc`` (column starts); a cell is an array of references, used
-for text, which is stored as 16-bit codes.
+MATLAB stores columns first, so arrays are transposed; a sparse matrix is a group with ``data``,
+``ir`` (row indices) and ``jc`` (column starts); a cell is an array of references, used for text,
+which is stored as 16-bit codes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ratoon.datasets.formats.named_arrays import (
     choose_label,
     choose_matrix,
     choose_names,
-    notes_on,
+    describe_choice,
 )
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
@@ -55,7 +55,7 @@ def read_mat73(path: Path, options: ReadOptions) -> Parsed:
             feature_names=text(features),
             sample_names=text(samples),
             label_source=f"variable {label!r}",
-            notes=notes_on({**numeric, **cells}, matrix, label, n_samples, "variable"),
+            notes=describe_choice({**numeric, **cells}, matrix, label, n_samples, "variable"),
         )
 
 
@@ -65,7 +65,7 @@ def _class(item: Any) -> str:
 
 
 def _shape(item: Any, path: Path) -> Shape | None:
-    """Return the shape MATLAB would show for a numeric variable, None for any other."""
+    """Return the shape of a numeric variable in MATLAB, None for any other variable."""
     if is_dataset(item):
         numeric = item.dtype.kind in "biuf" and _class(item) not in ("char", "cell")
         return item.shape[::-1] if numeric and item.shape else None
@@ -81,13 +81,16 @@ def _array(item: Any, path: Path, limits: Limits) -> Any:
     shape = _shape(item, path) or (0, 0)
     limits.check_shape(f"{path}: {item.name}", *shape)
     starts = load(child(item, "jc", path), path, limits)
-    # MATLAB leaves out the values of a matrix without any.
+    # MATLAB does not store the values of a matrix without entries.
     values = indices = np.empty(0, dtype=np.int64)
     if "data" in item:
         values = load(child(item, "data", path), path, limits)
         indices = load(child(item, "ir", path), path, limits)
     if values.ndim != 1:
-        raise FormatError(f"{path}: {item.name} has stored values of shape {values.shape}.")
+        raise FormatError(
+            f"{path}: {item.name} has stored values of shape {values.shape}, expected one"
+            " dimension; the file is damaged."
+        )
     where = f"{path}: {item.name}"
     check_compressed(starts, indices, values.size, shape[1], shape[0], source=where)
     indices, starts = indices.astype(np.int64), starts.astype(np.int64)
@@ -99,12 +102,12 @@ def _strings(file: Any, cell: Any, path: Path, limits: Limits) -> list[str]:
 
     references = load(cell, path, limits).reshape(-1)
     if references.size > _MOST_CELLS or h5py.check_ref_dtype(cell.dtype) is None:
-        raise FormatError(f"{path}: {cell.name} is not a cell of text.")
+        raise FormatError(f"{path}: {cell.name} is not a cell with text, or too large.")
     found = []
     for reference in references:
-        # A reference names an object of this same file; `load` looks at it like at any other.
+        # A reference refers to an object of the same file; `load` checks it like any other.
         codes = load(file[reference], path, limits)
         if codes.dtype.kind not in "iu" or codes.size > 2**16:
-            raise FormatError(f"{path}: {cell.name} holds something else than text.")
+            raise FormatError(f"{path}: {cell.name} contains something other than text.")
         found.append("".join(map(chr, codes.reshape(-1).tolist())).strip("\0 "))
     return found

@@ -1,4 +1,4 @@
-"""Which of a file's named arrays is the data, and which the labels (.npz and .mat alike)."""
+"""Choose the data, the labels and the names among the named arrays of a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def choose_matrix(path: Path, shapes: Mapping[str, Shape], options: ReadOptions)
     'X'
     """
     if options.matrix is not None:
-        return _named(path, options.matrix, shapes, "matrix")
+        return _existing(path, options.matrix, shapes, "matrix")
     for wanted in _DATA_NAMES:
         for name, shape in shapes.items():
             if name.lower() == wanted and len(shape) == 2:
@@ -34,18 +34,19 @@ def choose_matrix(path: Path, shapes: Mapping[str, Shape], options: ReadOptions)
     tables = [name for name, shape in shapes.items() if len(shape) == 2 and min(shape) > 1]
     if len(tables) == 1:
         return tables[0]
-    what = "no table of numbers" if not tables else f"several tables ({', '.join(tables)})"
+    what = "no table" if not tables else f"several tables ({', '.join(tables)})"
     raise InvalidInputError(
-        f"{path}: {what} among {_listing(shapes)}.\n  Name it, for instance matrix='X'."
+        f"{path}: {what} of numbers among {_listing(shapes)}.\n"
+        "  Pass the name of the array with the samples, for instance matrix='X'."
     )
 
 
 def choose_label(
     path: Path, shapes: Mapping[str, Shape], options: ReadOptions, n_samples: int
 ) -> str | None:
-    """Return the name of the label array, or None when there is none and none was asked for."""
+    """Return the name of the label array, or None if there is none and label= is not given."""
     if options.label is not None:
-        return _named(path, str(options.label), shapes, "label")
+        return _existing(path, str(options.label), shapes, "label")
     for wanted in LABEL_NAMES:
         for name, shape in shapes.items():
             if name.lower() == wanted and is_vector(shape, n_samples):
@@ -53,16 +54,17 @@ def choose_label(
     return None
 
 
-def notes_on(
+def describe_choice(
     shapes: Mapping[str, Shape], matrix: str, label: str | None, n_samples: int, kind: str
 ) -> list[str]:
-    """Return what was decided about data and label, and what was passed over, in words.
+    """Return notes on the chosen arrays, and on those that could be labels.
 
     Examples
     --------
-    >>> notes_on({"A": (5, 9), "y": (4,), "b": (5,)}, "A", None, 5, "array")
-    ["samples from array 'A', the only table", "array 'y' (4) is not one label for each of the 5
-    samples; it was left out", "one value per sample have: 'b'; pass label= if one is the label"]
+    >>> describe_choice({"A": (5, 9), "y": (4,), "b": (5,)}, "A", None, 5, "array")
+    ["samples from array 'A', the only table", "array 'y' (4) does not have one label for each of
+    the 5 samples and was ignored", "arrays with one value per sample: 'b'; pass label= if one has
+    the labels"]
     """
     notes = [] if matrix.lower() in _DATA_NAMES else [f"samples from {kind} {matrix!r}"]
     if notes and sum(len(shape) == 2 and min(shape) > 1 for shape in shapes.values()) == 1:
@@ -73,8 +75,8 @@ def notes_on(
     for name in odd:
         size = "x".join(map(str, shapes[name]))
         notes.append(
-            f"{kind} {name!r} ({size}) is not one label for each of the {n_samples} samples; it was"
-            f" left out"
+            f"{kind} {name!r} ({size}) does not have one label for each of the {n_samples} samples"
+            f" and was ignored"
         )
     others = [
         repr(name)
@@ -85,7 +87,8 @@ def notes_on(
     ]
     if others:
         notes.append(
-            f"one value per sample have: {', '.join(others[:5])}; pass label= if one is the label"
+            f"{kind}s with one value per sample: {', '.join(others[:5])}; pass label= if one has"
+            " the labels"
         )
     return notes
 
@@ -93,7 +96,7 @@ def notes_on(
 def choose_names(
     shapes: Mapping[str, Shape], kind: str, size: int | None, taken: set[str]
 ) -> str | None:
-    """Return the array that names features, samples or classes, if the file has one."""
+    """Return the array with the names of features, samples or classes, if there is one."""
     candidates = {"feature": _FEATURE_NAMES, "sample": _SAMPLE_NAMES, "class": _CLASS_NAMES}[kind]
     for wanted in candidates:
         for name, shape in shapes.items():
@@ -104,11 +107,11 @@ def choose_names(
 
 
 def is_vector(shape: Shape, size: int) -> bool:
-    """Whether ``shape`` holds ``size`` values in one row or column."""
+    """Whether an array of this shape has ``size`` values in one row or column."""
     return size == max(shape, default=1) and all(n in (1, size) for n in shape)
 
 
-def _named(path: Path, wanted: str, shapes: Mapping[str, Shape], parameter: str) -> str:
+def _existing(path: Path, wanted: str, shapes: Mapping[str, Shape], parameter: str) -> str:
     if wanted in shapes:
         return wanted
     raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""NumPy archives: ``X`` and ``y`` by name, or one SciPy sparse matrix.  Never a pickle."""
+"""NumPy archives: ``X`` and ``y`` by name, or one SciPy sparse matrix; pickles are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 
 from ratoon.datasets.arrays import check_compressed
 from ratoon.datasets.files import Limits, open_regular
-from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names, notes_on
+from ratoon.datasets.formats.named_arrays import (
+    choose_label,
+    choose_matrix,
+    choose_names,
+    describe_choice,
+)
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError
 
@@ -37,7 +42,9 @@ def read_npz(path: Path, options: ReadOptions) -> Parsed:
             name = choose_matrix(path, shapes, options)
             values, rest, taken = members.load(name), shapes, {name}
         if values.ndim != 2:
-            raise FormatError(f"{path}: {shapes} has no table of samples by features.")
+            raise FormatError(
+                f"{path}: {name!r} has {values.ndim} dimensions; samples by features need two."
+            )
         n_samples, n_features = values.shape
         label = choose_label(path, rest, options, n_samples)
         taken.add(label or "")
@@ -53,18 +60,20 @@ def read_npz(path: Path, options: ReadOptions) -> Parsed:
             sample_names=text("sample", n_samples),
             class_names=text("class", None),
             label_source=f"array {label!r}",
-            notes=notes_on(rest, name, label, n_samples, "array"),
+            notes=describe_choice(rest, name, label, n_samples, "array"),
         )
 
 
 class _Members:
-    """The arrays of an archive, their shapes known and checked before any is unpacked."""
+    """The arrays of an archive; their shapes are checked before any is unpacked."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, limits: Limits) -> None:
         self._path, self._archive, self._limits = path, archive, limits
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         if len(archive.infolist()) > _MOST_MEMBERS:
-            raise FormatError(f"{path}: more than {_MOST_MEMBERS} files in one archive.")
+            raise FormatError(
+                f"{path}: the archive has more than {_MOST_MEMBERS} files, which is refused."
+            )
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if info.filename == name:
@@ -73,7 +82,9 @@ class _Members:
             with archive.open(info) as member:
                 self.headers[name] = self._header(name, member, info.file_size)
         if not self.headers:
-            raise FormatError(f"{path}: a zip archive without NumPy arrays (.npy) inside.")
+            raise FormatError(
+                f"{path}: a zip archive without NumPy arrays (.npy); save it with numpy.savez."
+            )
 
     def _header(
         self, name: str, member: IO[bytes], n_bytes: int
@@ -83,14 +94,14 @@ class _Members:
         shape, _, dtype = read(member)
         if dtype.hasobject:
             raise FormatError(
-                f"{self._path}: array {name!r} holds Python objects, which only pickle can read;"
+                f"{self._path}: array {name!r} contains Python objects, which only pickle can read;"
                 " pickles can run code and are never opened.\n"
-                f"  Store text as array.astype(str) and numbers as numbers."
+                "  Store text as array.astype(str) and numbers as a numeric array."
             )
         where = f"{self._path}, array {name!r}"
         rows, rest = (shape[0], prod(shape[1:])) if shape else (1, 1)
         self._limits.check_shape(where, rows, rest, dtype.itemsize)
-        # NumPy makes room for the whole array before it notices that bytes are missing.
+        # NumPy allocates the whole array before it finds that bytes are missing.
         if rows * rest * dtype.itemsize > n_bytes:
             raise FormatError(f"{where}: shape {shape} in {n_bytes} bytes; the file is damaged.")
         return shape, dtype
@@ -100,7 +111,9 @@ class _Members:
         with self._archive.open(f"{name}.npy") as member:
             array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
         if array.shape != shape or array.dtype != dtype:
-            raise FormatError(f"{self._path}: array {name!r} changed while it was read.")
+            raise FormatError(
+                f"{self._path}: array {name!r} changed while it was read; read it again."
+            )
         return array
 
 
@@ -112,28 +125,34 @@ def _archive(path: Path, limits: Limits) -> Iterator[_Members]:
                 yield _Members(path, archive, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
             raise FormatError(
-                f"{path}: not a whole .npz archive ({error}).\n"
-                "  It may have been cut off; copy or download it again."
+                f"{path}: not a complete .npz archive ({error}).\n"
+                "  It may be cut off; copy or download it again."
             ) from None
         except (ValueError, SyntaxError, TypeError, KeyError, RuntimeError) as error:
             if isinstance(error, FormatError) or type(error).__module__.startswith("ratoon"):
                 raise
-            raise FormatError(f"{path}: a damaged array in the archive ({error}).") from None
+            raise FormatError(
+                f"{path}: a damaged array in the archive ({error}); copy or download it again."
+            ) from None
 
 
 def _sparse(path: Path, members: _Members, limits: Limits) -> Any:
     kind = members.load("format").item()
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
     if kind not in ("csr", "csc"):
-        raise FormatError(f"{path}: sparse format {kind!r} is not read; save it as CSR.")
+        raise FormatError(
+            f"{path}: sparse format {kind!r} is not supported; save the matrix as CSR."
+        )
     shape = members.load("shape").reshape(-1)
     if shape.size != 2 or shape.dtype.kind not in "iu" or shape.min() < 0:
-        raise FormatError(f"{path}: {shape!r} is not the shape of a matrix.")
+        raise FormatError(f"{path}: {shape!r} is not the shape of a matrix; the file is damaged.")
     n_rows, n_columns = (int(n) for n in shape)
     limits.check_shape(str(path), n_rows, n_columns)
     data, indices, indptr = (members.load(name) for name in ("data", "indices", "indptr"))
     if data.ndim != 1:
-        raise FormatError(f"{path}: the stored values must be a flat array.")
+        raise FormatError(
+            f"{path}: the stored values must be one-dimensional; the file is damaged."
+        )
     major, minor = (n_rows, n_columns) if kind == "csr" else (n_columns, n_rows)
     check_compressed(indptr, indices, data.size, major, minor, source=str(path))
     build = sp.csr_matrix if kind == "csr" else sp.csc_matrix

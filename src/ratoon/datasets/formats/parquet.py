@@ -1,4 +1,4 @@
-"""Parquet (and Feather) tables: one row per sample or per gene, as a text table would have it."""
+"""Parquet tables: one row per sample or per gene, as in a text table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ratoon.errors import FormatError, RatoonError
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Parsed:
-    """Read a ``.parquet`` file; labels, names and orientation work as for CSV."""
+    """Read a ``.parquet`` file; labels, names and orientation are handled as for CSV."""
     parquet = require("pyarrow.parquet", f"to read {path.name}")
     arrow = require("pyarrow", f"to read {path.name}")
     try:
@@ -33,9 +33,9 @@ def read_parquet(path: Path, options: ReadOptions) -> Parsed:
     except RatoonError:
         raise
     except (arrow.ArrowException, OSError, ValueError, KeyError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise FormatError(
-            f"{path}: damaged, cut off or not a Parquet file ({said}).\n"
+            f"{path}: damaged, cut off or not a Parquet file ({reason}).\n"
             "  Copy or download it again."
         ) from None
     return samples_from_table(_as_table(table, path, options), options)
@@ -44,7 +44,9 @@ def read_parquet(path: Path, options: ReadOptions) -> Parsed:
 def _as_table(arrow_table: Any, path: Path, options: ReadOptions) -> Table:
     columns = list(arrow_table.column_names)
     if not arrow_table.num_rows or not columns:
-        raise FormatError(f"{path}: {arrow_table.num_rows} rows, {len(columns)} columns; empty.")
+        raise FormatError(
+            f"{path}: the table is empty ({arrow_table.num_rows} rows, {len(columns)} columns)."
+        )
     import pyarrow.types as types
 
     text = []
@@ -56,17 +58,17 @@ def _as_table(arrow_table: Any, path: Path, options: ReadOptions) -> Table:
             if field.name not in options.ignore:
                 raise FormatError(
                     f"{path}, column {field.name!r}: values of type {field.type} are not numbers.\n"
-                    f"  Convert the column, or leave it out with ignore=({field.name!r},)."
+                    f"  Convert the column, or ignore it with ignore=({field.name!r},)."
                 )
             text.append(j)
     index = _index_column(columns, text, arrow_table, options, path)
-    apart = sorted({*text, *([] if index is None else [index])})
-    table = Table(str(path), columns, True, index, apart, options.dtype)
+    separate = sorted({*text, *([] if index is None else [index])})
+    table = Table(str(path), columns, True, index, separate, options.dtype)
     values = np.empty((arrow_table.num_rows, len(table.numeric_columns)), dtype=options.dtype)
     for place, j in enumerate(table.numeric_columns):
         values[:, place] = _numbers(arrow_table.column(j))
     cells = [
-        ["" if v is None else str(v) for v in arrow_table.column(j).to_pylist()] for j in apart
+        ["" if v is None else str(v) for v in arrow_table.column(j).to_pylist()] for j in separate
     ]
     for row in range(arrow_table.num_rows):
         table.add_row(row + 1, [column[row] for column in cells])
@@ -91,9 +93,12 @@ def _index_column(
 ) -> int | None:
     if options.index is not None:
         if options.index not in columns:
-            raise FormatError(f"{path}: no column {options.index!r} for index=.")
+            raise FormatError(
+                f"{path}: there is no column {options.index!r} for index=; the first columns are"
+                f" {', '.join(map(repr, columns[:8]))}."
+            )
         return columns.index(options.index)
-    if "__index_level_0__" in columns:  # what pandas calls an index without a name
+    if "__index_level_0__" in columns:  # the name pandas gives an unnamed index
         return columns.index("__index_level_0__")
     for j in text:
         if is_name_heading(columns[j]):

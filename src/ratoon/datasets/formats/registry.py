@@ -1,4 +1,4 @@
-"""Which format a file has, and which reader goes with it."""
+"""The registry of file formats: detect the format of a file and find its reader."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {
     "parquet": read_parquet,
     "10x": read_tenx,
 }
-"""Readers by the name of their format."""
+"""Readers by the name of the format."""
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LIBSVM_LINE = re.compile(rb"\s*[-+.\w]+([ \t]+(\d+|qid):[^\s:]+)+\s*(#.*)?")
@@ -38,7 +38,7 @@ _PICKLE = re.compile(rb"\x80[\x02-\x05]|\(dp\d|\(lp\d|c[a-z_]+\n")
 
 
 def format_of(path: Path, asked: str, limits: Limits) -> str:
-    """Return the key of `READERS` for a file, from its first bytes, then from its name."""
+    """Return the key of `READERS` for a file, from its first bytes and then its name."""
     if asked != "auto":
         if asked not in READERS:
             raise InvalidParameterError(
@@ -52,7 +52,7 @@ def format_of(path: Path, asked: str, limits: Limits) -> str:
     for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "10x")):
         if head.startswith(magic):
             return name
-    # A 7.3 file begins with MATLAB's own 512 bytes, then HDF5's.
+    # A version 7.3 file begins with 512 bytes of MATLAB, followed by HDF5.
     if head[512:].startswith(_HDF5) or (head.startswith(_HDF5) and path.suffix == ".mat"):
         return "mat73"
     if head.startswith(_HDF5):
@@ -65,15 +65,18 @@ def format_of(path: Path, asked: str, limits: Limits) -> str:
 def _text_format(path: Path, head: bytes) -> str:
     if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml")):
         raise FormatError(
-            f"{path}: this is a web page, not data; the download went wrong. Fetch it again."
+            f"{path}: this is a web page, not data; the download failed. Download the file again."
         )
     if _PICKLE.match(head):
-        raise FormatError(f"{path}: looks like a pickle; pickles can run code and are not opened.")
+        raise FormatError(
+            f"{path}: this seems to be a pickle. Pickles can run code and are never opened; save"
+            " the data in another format, for instance .npz."
+        )
     expected = {".npz", ".npy", ".h5ad", ".h5", ".parquet", ".mat", ".xls", ".xlsx", ".rds", ".rda"}
     if path.suffix.lower() in expected:
-        hint = "Save it as CSV." if path.suffix in (".xls", ".npy", ".rds", ".rda") else "Copy or"
-        hint += "" if hint.endswith(".") else " download it again."
-        raise FormatError(f"{path}: does not begin like a {path.suffix} file we read. {hint}")
+        is_unsupported = path.suffix.lower() in {".xls", ".xlsx", ".npy", ".rds", ".rda"}
+        hint = "Save it as CSV." if is_unsupported else "Copy or download it again."
+        raise FormatError(f"{path}: not a {path.suffix} file that can be read. {hint}")
     if head.startswith((b"!Series_", b"!Sample_")):
         return "series_matrix"
     if {".libsvm", ".svm", ".svmlight"} & set(path.suffixes):

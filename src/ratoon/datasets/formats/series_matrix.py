@@ -1,9 +1,10 @@
-"""GEO series matrix files: a page of facts about the samples, then one table of expression.
+"""GEO series matrix files: lines with facts about the samples, then one expression table.
 
 A fact is a line ``!Sample_something`` with one quoted cell per sample.  The most useful are
-``!Sample_characteristics_ch1`` with cells such as ``"disease state: ALL"``; a file has several of
-them, and the same key may stand in different lines for different samples, so they are gathered by
-key.  The table stands between ``!series_matrix_table_begin`` and ``_end``, one probe per line.
+``!Sample_characteristics_ch1`` with cells such as ``"disease state: ALL"``.  A file has several of
+these lines, and the same key may occur in different lines for different samples, so they are
+collected by key.  The table is between ``!series_matrix_table_begin`` and ``_end``, one probe per
+line.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ def read_series_matrix(path: Path, options: ReadOptions) -> Parsed:
             name, *cells = _cells(path, number, line)
             facts.append((name.removeprefix("!Sample_"), cells))
             if len(facts) > _MOST_FACTS:
-                raise FormatError(f"{path}, line {number}: more than {_MOST_FACTS} sample facts.")
+                raise FormatError(
+                    f"{path}, line {number}: more than {_MOST_FACTS} lines of sample facts,"
+                    " which is refused."
+                )
     else:
         raise FormatError(
-            f"{path}: no line {_BEGIN.decode()!r}.\n  Either this is not a series matrix file, or"
-            " it was cut off; series matrix files are called GSE..._series_matrix.txt.gz."
+            f"{path}: no line {_BEGIN.decode()!r}.\n  This is not a series matrix file, or it is"
+            " cut off; series matrix files are named GSE..._series_matrix.txt.gz."
         )
     samples: list[str] = []
     rows: NumberRows | None = None
@@ -82,12 +86,13 @@ def _cells(path: Path, number: int, line: bytes) -> list[str]:
 
 
 def _fields(path: Path, facts: list[tuple[str, list[str]]], n_samples: int) -> dict[str, list[str]]:
-    """Gather facts by field: ``characteristics`` under their own keys, the rest under theirs."""
+    """Collect facts by field; ``characteristics`` are split by the key in each cell."""
     fields: dict[str, list[str]] = {}
     for name, cells in facts:
         if len(cells) != n_samples:
             raise FormatError(
-                f"{path}: !Sample_{name} has {len(cells)} cells for {n_samples} samples."
+                f"{path}: !Sample_{name} has {len(cells)} cells for {n_samples} samples; the file"
+                " is damaged."
             )
         if not name.startswith("characteristics"):
             fields.setdefault(name, cells)
@@ -124,7 +129,7 @@ def _choose_label(
 
 
 def _listing(fields: dict[str, list[str]]) -> list[str]:
-    """Fields with two or more values that repeat, the likely labels first."""
+    """List the fields with at least two distinct values, likely labels first."""
     likely: list[str] = []
     unlikely: list[str] = []
     for name, cells in fields.items():

@@ -1,7 +1,7 @@
 """10x Genomics folders: ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``).
 
-The Matrix Market file lists ``row column value`` with genes in rows and cells in columns, from 1.
-A lone ``.mtx`` file is read too, with samples in rows unless told otherwise.
+The Matrix Market file lists ``row column value`` with genes in rows and cells in columns; indices
+start at 1.  A single ``.mtx`` file is read with samples in rows, unless ``orientation`` is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_tenx(folder: Path) -> Path | None:
 
 
 def survey_tenx(folder: Path, limits: Limits) -> str:
-    """Return one digest over the files of a folder, each checked like a single file."""
+    """Return one digest of the files of a folder; each is checked like a single file."""
     digest = hashlib.sha256()
     for names in (_MATRIX, _SAMPLES, _FEATURES):
         file = _first(folder, names)
@@ -44,11 +44,14 @@ def read_tenx(path: Path, options: ReadOptions) -> Parsed:
     """Read a 10x folder, or one Matrix Market file."""
     file = find_tenx(path) if path.is_dir() else path
     if file is None:
-        raise FormatError(f"{path}: no matrix.mtx or matrix.mtx.gz in this folder.")
+        raise FormatError(
+            f"{path}: there is no matrix.mtx or matrix.mtx.gz in this folder; pass a 10x folder"
+            " or the path of a file."
+        )
     if options.label is not None and options.sample_sheet is None:
         raise InvalidInputError(
-            f"{path}: a 10x folder has no labels.\n"
-            "  Give a table of barcodes and labels with sample_sheet=."
+            f"{path}: a 10x folder has no labels, so label= does not apply.\n"
+            "  Pass a table of barcodes and labels as sample_sheet=."
         )
     matrix = _read_matrix(file, options)
     samples = _names(path, _SAMPLES, options.limits)
@@ -64,15 +67,15 @@ def read_tenx(path: Path, options: ReadOptions) -> Parsed:
     ):
         if names is not None and len(names) != size:
             raise FormatError(
-                f"{_first(path, known)}: {len(names)} {what}, and {file.name} has {size}.\n"
-                f"  One of the two was cut off or belongs to another run; copy the folder again."
+                f"{_first(path, known)}: {len(names)} {what}, but {file.name} has {size}.\n"
+                "  One of the two is cut off or belongs to another run; copy the folder again."
             )
     where = "columns" if in_columns else "rows"
     return Parsed(
         matrix,
         sample_names=samples,
         feature_names=features,
-        notes=[f"samples lie in the {where} of the matrix"],
+        notes=[f"samples are in the {where} of the matrix"],
     )
 
 
@@ -82,7 +85,10 @@ def _read_matrix(file: Path, options: ReadOptions) -> sp.csr_matrix:
     if len(banner) != 5 or banner[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
         raise FormatError(f"{file}, line 1: not a Matrix Market file of coordinates.")
     if banner[3] not in ("integer", "real", "pattern") or banner[4] != "general":
-        raise FormatError(f"{file}, line 1: {' '.join(banner[3:5])!r} matrices are not read.")
+        raise FormatError(
+            f"{file}, line 1: {' '.join(banner[3:5])!r} matrices are not supported;"
+            " save it as 'real general'."
+        )
     n_rows, n_columns, n_values = _sizes(file, lines)
     options.limits.check_shape(str(file), n_rows, n_columns)
     columns = ["row", "column"] + (["value"] if banner[3] != "pattern" else [])
@@ -95,16 +101,18 @@ def _read_matrix(file: Path, options: ReadOptions) -> sp.csr_matrix:
         raise FormatError(f"{file}, line {number}: {text[0][:40]!r} is not a number.")
     if len(triples) != n_values:
         raise FormatError(
-            f"{file}: {len(triples)} entries where the heading promises {n_values}; the file is"
-            " cut off or damaged."
+            f"{file}: {len(triples)} entries, but the header gives {n_values}; the file is cut off"
+            " or damaged."
         )
     places = triples[:, :2]
     if not np.array_equal(places, np.floor(places)):
-        raise FormatError(f"{file}: rows and columns must be whole numbers.")
+        raise FormatError(f"{file}: row and column indices must be integers; the file is damaged.")
     inside = (places >= 1) & (places <= (n_rows, n_columns))
     if not inside.all():
         worst = int(np.flatnonzero(~inside.all(axis=1))[0])
-        raise FormatError(f"{file}: entry {worst + 1} lies outside {n_rows} x {n_columns}.")
+        raise FormatError(
+            f"{file}: entry {worst + 1} is outside {n_rows} x {n_columns}; the file is damaged."
+        )
     rows, cols = (places.T - 1).astype(np.int64)
     values = triples[:, 2] if len(columns) == 3 else np.ones(len(triples))
     matrix = sp.coo_matrix((values, (rows, cols)), shape=(n_rows, n_columns))
@@ -117,16 +125,18 @@ def _sizes(file: Path, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int, in
             continue
         cells = line.split()
         if len(cells) != 3 or not all(cell.isdigit() for cell in cells):
-            raise FormatError(f"{file}, line {number}: rows, columns and entries are expected.")
+            raise FormatError(
+                f"{file}, line {number}: expected the number of rows, columns and entries."
+            )
         return int(cells[0]), int(cells[1]), int(cells[2])
-    raise FormatError(f"{file}: no sizes; the file is cut off.")
+    raise FormatError(f"{file}: no line with the size of the matrix; the file is cut off.")
 
 
 def _names(path: Path, names: tuple[str, ...], limits: Limits) -> list[str] | None:
     file = _first(path, names) if path.is_dir() else None
     if file is None:
         return None
-    # Features have an identifier, a symbol and a kind; the identifier alone is sure to be unique.
+    # Features have an identifier, a symbol and a type; only the identifier is unique.
     return [decode(line).split("\t")[0] for line in read_lines(file, limits) if line]
 
 

@@ -1,1 +1,1 @@
-"""Public data sets: the registry, downloading, checksums."""
+"""Public data sets: registry, download and checksums."""

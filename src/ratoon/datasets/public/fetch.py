@@ -29,13 +29,13 @@ from ratoon.datasets.read import read
 from ratoon.errors import FormatError, RatoonError
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes that have arrived and the bytes expected, if known."""
+"""Called with the number of bytes received and the number expected, if known."""
 
-_CHUNK = 2**14  # what is lost at most when a connection breaks
+_CHUNK = 2**14  # at most this much is lost when a connection breaks
 
 
 class DownloadError(RatoonError, ConnectionError):
-    """A file could not be downloaded; the message says where to put it by hand."""
+    """A file could not be downloaded; the message says where to put a copy."""
 
 
 class ResumingDownloader:
@@ -44,13 +44,13 @@ class ResumingDownloader:
     Parameters
     ----------
     part : Path
-        Where the bytes gather until the file is whole.
+        File for the bytes received until the download is complete.
     limits : Limits
-        A file larger than ``limits.file_bytes`` is given up.
+        A file larger than ``limits.file_bytes`` is refused.
     timeout : float
-        Seconds without an answer after which the server counts as gone.
+        Seconds to wait for an answer of the server.
     progress : callable, optional
-        Told of the bytes as they arrive.
+        Called with the number of bytes received and the number expected (or None).
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class ResumingDownloader:
         self._tag_file = part.with_name(part.name + ".json")
 
     def __call__(self, url: str, output_file: Any, pooch: Any) -> None:
-        """Download ``url``; ``output_file`` appears only when it is whole."""
+        """Download ``url``; ``output_file`` appears only when it is complete."""
         requests = require("requests", "to download data sets")
-        had = self._part.stat().st_size if self._part.exists() else 0
-        tag = self._tag() if had else None
-        # No compression on the way: the checksum is that of the file itself.
+        n_received = self._part.stat().st_size if self._part.exists() else 0
+        tag = self._tag() if n_received else None
+        # No compression in transit: the checksum is that of the file itself.
         headers = {"Accept-Encoding": "identity"}
-        if had and tag:
-            headers |= {"Range": f"bytes={had}-", "If-Range": tag}
+        if n_received and tag:
+            headers |= {"Range": f"bytes={n_received}-", "If-Range": tag}
         with requests.get(url, headers=headers, stream=True, timeout=self._timeout) as response:
             response.raise_for_status()
-            continues = response.status_code == 206 and self._starts_at(response, had)
-            total = self._total(response, had if continues else 0)
+            continues = response.status_code == 206 and self._starts_at(response, n_received)
+            total = self._total(response, n_received if continues else 0)
             self._remember_tag(response)
             with open(self._part, "ab" if continues else "wb") as file:
                 for chunk in response.iter_content(_CHUNK):
@@ -80,20 +80,22 @@ class ResumingDownloader:
                     self._limits.check_file(url, file.tell())
                     if self._progress is not None:
                         self._progress(file.tell(), total)
-                arrived = file.tell()
-        if total is not None and arrived != total:
-            raise requests.exceptions.ConnectionError(f"{arrived} of {total} bytes arrived")
+                n_received = file.tell()
+        if total is not None and n_received != total:
+            raise requests.exceptions.ConnectionError(
+                f"only {n_received} of {total} bytes were received"
+            )
         os.replace(self._part, output_file)
         self._tag_file.unlink(missing_ok=True)
 
     @staticmethod
-    def _starts_at(response: Any, had: int) -> bool:
-        return str(response.headers.get("Content-Range", "")).startswith(f"bytes {had}-")
+    def _starts_at(response: Any, position: int) -> bool:
+        return str(response.headers.get("Content-Range", "")).startswith(f"bytes {position}-")
 
     @staticmethod
-    def _total(response: Any, had: int) -> int | None:
+    def _total(response: Any, position: int) -> int | None:
         length = response.headers.get("Content-Length", "")
-        return had + int(length) if length.isdigit() else None
+        return position + int(length) if length.isdigit() else None
 
     def _tag(self) -> str | None:
         try:
@@ -104,7 +106,7 @@ class ResumingDownloader:
 
     def _remember_tag(self, response: Any) -> None:
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified")
-        if tag and not str(tag).startswith("W/"):  # a weak tag does not promise the same bytes
+        if tag and not str(tag).startswith("W/"):  # a weak tag does not guarantee the same bytes
             self._tag_file.write_text(json.dumps({"tag": tag}), encoding="utf-8")
         else:
             self._tag_file.unlink(missing_ok=True)
@@ -136,24 +138,24 @@ def fetch(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Return the path of a public data set, downloading it if it is not there yet.
+    """Return the path of a public data set; download it if it is not there yet.
 
     Parameters
     ----------
     name : str or KnownDataset
         A name from `list_datasets`.
     folder : path, optional
-        Where files are kept; `data_folder()` by default.
+        Where files are kept; default `data_folder()`.
     offline : bool
-        Never download; without the file, say where to put it.
+        Do not download; if the file is missing, the error says where to put it.
     refresh : bool
-        Download again, and record the new digest where the registry knows none.
+        Download again, and record the new digest if the registry has none.
     timeout : float
-        Seconds without an answer after which the server counts as gone.
+        Seconds to wait for an answer of the server.
     limits : Limits, optional
-        Bounds the size of the download.
+        Limits the size of the download.
     progress : callable, optional
-        Called with the bytes that have arrived and the bytes expected (or None).
+        Called with the number of bytes received and the number expected (or None).
 
     Returns
     -------
@@ -162,10 +164,10 @@ def fetch(
     Raises
     ------
     DownloadError
-        The file is absent and cannot be downloaded.  What has arrived is kept, and the next
-        call goes on from there.
+        The file is missing and cannot be downloaded.  The bytes received are kept, and the next
+        call continues from there.
     FormatError
-        The file is not the one the registry, or an earlier download, knows.
+        The digest of the file differs from that in the registry or of its first use.
     """
     entry = find_dataset(name) if isinstance(name, str) else name
     home = Path(folder) if folder is not None else data_folder()
@@ -175,7 +177,7 @@ def fetch(
         _verify(present, entry, home, limits)
         return present
     if offline:
-        raise _absent(entry, home, "downloading was not allowed")
+        raise _absent(entry, home, "offline=True does not allow it")
     home.mkdir(parents=True, exist_ok=True)
     known = entry.sha256 if refresh else entry.sha256 or _recorded(home, entry.filename)
     path = _download(
@@ -205,7 +207,7 @@ def load(
     name, folder, offline, progress
         As for `fetch`.
     **options
-        Passed on to `read`, over what the registry says about the file.
+        Arguments of `read`; they override those in the registry.
 
     Returns
     -------
@@ -217,7 +219,7 @@ def load(
     found = (data.n_samples, data.n_features)
     if found != entry.shape[:2] and not options:
         raise FormatError(
-            f"{path}: {found[0]} x {found[1]} values, where {entry.name} has"
+            f"{path}: the file has {found[0]} x {found[1]} values, {entry.name} should have"
             f" {entry.shape[0]} x {entry.shape[1]}.\n  Delete the file and fetch it again."
         )
     return data
@@ -225,7 +227,7 @@ def load(
 
 def _present(home: Path, entry: KnownDataset) -> Path | None:
     suffix = "".join(Path(entry.filename).suffixes)
-    # Copies of these files go by both spellings.
+    # Copies of these files exist under both spellings.
     names = (entry.filename, entry.name + suffix, entry.name.replace("-", "_") + suffix)
     return next((home / name for name in names if (home / name).is_file()), None)
 
@@ -236,9 +238,9 @@ def _verify(path: Path, entry: KnownDataset, home: Path, limits: Limits) -> None
     if expected is None:
         _record(home, path.name, digest)
     elif digest != expected:
-        known_by = "the registry" if entry.sha256 else "its first use"
+        origin = "given in the registry" if entry.sha256 else "recorded at its first use"
         raise FormatError(
-            f"{path}: SHA-256 {digest} is not {expected}, which {known_by} gives.\n"
+            f"{path}: its SHA-256 is {digest}, not {expected} as {origin}.\n"
             "  The file is damaged or another version. Delete it, or download it again with"
             " refresh=True."
         )
@@ -262,13 +264,15 @@ def _download(
             downloader=get,
         )
     except requests.exceptions.RequestException as error:
-        raise _absent(entry, home, _in_short(error)) from None
+        raise _absent(entry, home, _short_text(error)) from None
     except ValueError as error:
         if isinstance(error, FormatError):
             raise
+        hint = "" if entry.sha256 else " To accept a new version, pass refresh=True."
         raise FormatError(
-            f"{entry.url}: the file that arrived is not the one known by SHA-256 {known}.\n"
-            "  It was changed on the server or damaged on the way, and was not kept."
+            f"{entry.url}: the downloaded file does not have the expected SHA-256 {known}.\n"
+            f"  It was changed on the server or damaged in transit, and was not kept. Try"
+            f" again.{hint}"
         ) from None
     return target
 
@@ -276,20 +280,22 @@ def _download(
 def _absent(entry: KnownDataset, home: Path, reason: str) -> DownloadError:
     part = home / f"{entry.filename}.part"
     kept = (
-        f"\n  {part.stat().st_size} bytes are kept; call again to go on." if part.exists() else ""
+        f"\n  {part.stat().st_size} bytes are kept; call again to continue."
+        if part.exists()
+        else ""
     )
     return DownloadError(
         f"{entry.name} is not on this computer, and it could not be downloaded: {reason}.{kept}\n"
-        f"  Get {entry.url}\n  from any computer and put it at {home / entry.filename}"
+        f"  Download {entry.url}\n  on any computer and put it at {home / entry.filename}"
     )
 
 
-def _in_short(error: Exception) -> str:
-    """Return what went wrong on the network in a few words."""
+def _short_text(error: Exception) -> str:
+    """Return a short description of a network error."""
     text = " ".join(str(error).split())
     if "NameResolutionError" in text or "Failed to resolve" in text:
-        return "the server's name was not found; there may be no network"
-    # What a library of a library says stands at the end, behind its own words.
+        return "the server's name was not found; is there a network connection?"
+    # The innermost cause is at the end of the message.
     inner = re.search(r"Caused by \w+\((.*)\)\)?$", text)
     return (inner[1] if inner else text).strip("'\"")[:200]
 
@@ -308,7 +314,7 @@ def _records(home: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except ValueError:
-        raise FormatError(f"{home / _CHECKSUMS}: not JSON; mend or delete the file.") from None
+        raise FormatError(f"{home / _CHECKSUMS}: not valid JSON; fix or delete the file.") from None
     return {str(name): str(digest) for name, digest in dict(found).items()}
 
 
@@ -318,7 +324,7 @@ def _recorded(home: Path, filename: str) -> str | None:
 
 def _record(home: Path, filename: str, digest: str) -> None:
     records = {**_records(home), filename: digest}
-    # Written aside and renamed, so that two fetches at once never leave half a file.
+    # Written to a temporary file and renamed, so that two fetches at once leave a complete file.
     handle, temporary = tempfile.mkstemp(dir=home, prefix=_CHECKSUMS)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(records, file, indent=2, sort_keys=True)

@@ -1,8 +1,8 @@
-"""Public data sets by name: where they are, what they are, whom to cite.
+"""Public data sets by name: URL, description, licence and citation.
 
-Nothing is downloaded here; see `ratoon.datasets.fetch`.  A checksum is listed where the bytes at
-the address are pinned to a commit and known; for the others the first download is recorded and
-every later one must agree with it.
+Nothing is downloaded here; see `ratoon.datasets.fetch`.  A checksum is listed if the URL is pinned
+to a commit.  For the others the checksum of the first download is recorded, and every later one
+must have the same.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ class KnownDataset:
     Parameters
     ----------
     name : str
-        What `fetch` and `load` take.
+        Name for `fetch` and `load`.
     what : str
-        One line about it.
+        Description in one line.
     url : str
-        Address of the file.
+        URL of the file.
     shape : tuple of int
-        Samples, features, classes.
+        Number of samples, features and classes.
     licence, citation : str
         Terms of use, and the study to cite.
     sha256 : str or None
-        Digest of the file, where known.
+        Digest of the file, if known.
     in_paper : bool
         Whether it is one of the four microarray sets of Liu et al., "Sparse evolutionary deep
         learning with over one million artificial neurons on commodity hardware".
     options : mapping
-        Arguments that `read` needs for this file.
+        Arguments of `read` for this file.
     """
 
     name: str
@@ -250,25 +250,25 @@ def list_datasets() -> tuple[KnownDataset, ...]:
 
 
 def find_dataset(name: str) -> KnownDataset:
-    """Return the entry of that name; case, ``-`` and ``_`` do not matter.
+    """Return the entry with this name; case, ``-`` and ``_`` are ignored.
 
     Examples
     --------
     >>> find_dataset("tox_171").shape
     (171, 5748, 4)
     """
-    wanted = _plain(name)
+    wanted = _normalised(name)
     for entry in _ENTRIES:
-        if _plain(entry.name) == wanted:
+        if _normalised(entry.name) == wanted:
             return entry
     names = [entry.name for entry in _ENTRIES]
     near = difflib.get_close_matches(name, names, n=1)
     raise InvalidParameterError(
-        f"no public data set is called {name!r}"
+        f"there is no public data set {name!r}"
         + (f"; did you mean {near[0]!r}?" if near else ".")
         + f"\n  Known: {', '.join(names)}."
     )
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")

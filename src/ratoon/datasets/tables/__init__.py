@@ -1,1 +1,1 @@
-"""Tables of text: cells, labels, which way samples lie."""
+"""Tables of text: cells, labels, orientation, sample sheets."""

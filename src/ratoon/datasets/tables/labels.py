@@ -1,4 +1,4 @@
-"""From the labels in a file to class codes, or to a continuous target."""
+"""Encode the labels of a file as class codes or as a continuous target."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Task: TypeAlias = Literal["auto", "classification", "regression"]
 MISSING_WORDS = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a", "missing"}
 )
-"""What files write where a value is absent, in lower case."""
+"""Words for a missing value, in lower case."""
 
 LABEL_NAMES = ("y", "label", "labels", "class", "classes", "target", "diagnosis", "outcome")
-"""Names that make a column or variable the label when none is given, in order of preference."""
+"""Names of a column or variable that is used as the label by default, in order of preference."""
 
 
 def encode_labels(
@@ -25,8 +25,8 @@ def encode_labels(
 ) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     """Return ``(y, class_names)``: codes and names of classes, or floats and None.
 
-    With ``task="auto"`` text, booleans and whole numbers are classes (1..K and -1/1 included),
-    unless the whole numbers are as varied as a measurement; fractions are a continuous target.
+    With ``task="auto"``, text, booleans and integers (such as 1..K and -1/1) are classes; integers
+    with very many distinct values, and other numbers, are a continuous target.
 
     Examples
     --------
@@ -39,22 +39,23 @@ def encode_labels(
     labels = labels.reshape(-1) if labels.size == max(labels.shape, default=0) else labels
     if labels.ndim != 1:
         raise FormatError(
-            f"{source}: labels must be one per sample, this array has shape {labels.shape}.\n"
-            "  For one-hot labels store the class number instead."
+            f"{source}: there must be one label per sample, but this array has shape"
+            f" {labels.shape}.\n"
+            "  Replace one-hot labels by the class number."
         )
     labels = _numbers_if_possible(labels)
     _refuse_missing(labels, source)
     if task == "regression":
         if labels.dtype.kind not in "biuf":
             raise FormatError(
-                f"{source}: {labels[0]!s} is text; a regression target is a number.\n"
-                "  Choose another label, or task='classification'."
+                f"{source}: {labels[0]!s} is text, but a regression target must be a number.\n"
+                "  Choose another label, or pass task='classification'."
             )
         return labels.astype(np.float64), None
     if task == "auto" and _looks_continuous(labels):
         return labels.astype(np.float64), None
     classes, codes = np.unique(labels, return_inverse=True)
-    return codes.astype(np.int64), tuple(_spell(value) for value in classes.tolist())
+    return codes.astype(np.int64), tuple(_class_name(value) for value in classes.tolist())
 
 
 def _numbers_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
@@ -74,7 +75,7 @@ def _text(value: Any) -> str:
 
 
 def is_missing_label(value: Any) -> bool:
-    """Whether a label says that there is none.
+    """Whether a label is missing.
 
     Examples
     --------
@@ -93,8 +94,8 @@ def _refuse_missing(labels: NDArray[Any], source: str) -> None:
         return
     if missing.size:
         raise InvalidInputError(
-            f"{source}: {missing.size} of {labels.size} samples have no label, the first of them"
-            f" sample {missing[0] + 1}.\n  Pass unlabelled='drop' to leave them out."
+            f"{source}: {missing.size} of {labels.size} samples have no label, the first is"
+            f" sample {missing[0] + 1}.\n  Pass unlabelled='drop' to remove them."
         )
 
 
@@ -103,12 +104,12 @@ def _looks_continuous(labels: NDArray[Any]) -> bool:
         return False
     if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         return True
-    # Whole numbers: a hundred different "classes" seen about once each are a measurement.
+    # Integers with many distinct values that hardly repeat are a measurement.
     n_distinct = np.unique(labels).size
     return bool(n_distinct > 20 and n_distinct > labels.size / 4)
 
 
-def _spell(value: Any) -> str:
+def _class_name(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

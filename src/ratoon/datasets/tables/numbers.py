@@ -25,7 +25,7 @@ from ratoon.errors import FormatError
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell is empty or says that its value is absent.
+    """Whether a cell is empty or a word for a missing value.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def is_missing(cell: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number; ``1_000``, which Python would accept, is not.
+    """Whether a cell is a number; ``1_000``, which `float` accepts, is not.
 
     Examples
     --------
@@ -57,7 +57,7 @@ _MINUS, _POINT, _SLASH, _ZERO, _NINE, _NEWLINE = b"-./09\n"
 
 
 class NotANumberError(ValueError):
-    """A cell holds text; `place` is its number in the block, `cell` what it says."""
+    """A cell contains text; `place` is its index in the block, `cell` its content."""
 
     def __init__(self, place: int, cell: str) -> None:
         super().__init__(f"cell {place} is {cell!r}")
@@ -65,12 +65,12 @@ class NotANumberError(ValueError):
 
 
 def parse_block(block: bytes, delimiter: bytes) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Return the numbers of a block of lines, and how many each line has.
+    r"""Return the numbers in a block of lines, and their count per line.
 
     Parameters
     ----------
     block : bytes
-        Whole lines, each ended by a newline.
+        Complete lines, each ending in a newline.
     delimiter : bytes
         One character.
 
@@ -92,65 +92,65 @@ def parse_block(block: bytes, delimiter: bytes) -> tuple[NDArray[np.float64], ND
     starts = np.concatenate(([0], ends[:-1] + 1))
     per_line = np.diff(_cell_at(np.flatnonzero(newline), ends), prepend=-1)
 
-    shapes = _shapes_of_cells(text, is_end, starts, ends)
+    layouts = _layouts_of_cells(text, is_end, starts, ends)
     values = np.empty(ends.size)
     padded = np.concatenate((text, np.zeros(_LONGEST, dtype=np.uint8)))
-    for shape in np.flatnonzero(np.bincount(shapes)[1:]) + 1:
-        alike = np.flatnonzero(shapes == shape)
-        values[alike] = _parse_alike(padded, starts[alike], int(shape))
-    for place in np.flatnonzero(shapes == 0):
+    for layout in np.flatnonzero(np.bincount(layouts)[1:]) + 1:
+        same = np.flatnonzero(layouts == layout)
+        values[same] = _parse_same_layout(padded, starts[same], int(layout))
+    for place in np.flatnonzero(layouts == 0):
         values[place] = _parse_one(block[starts[place] : ends[place]], int(place))
     return values, per_line
 
 
 def _cell_at(positions: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the cell in which each character position lies."""
+    """Return the index of the cell that contains each character position."""
     return np.searchsorted(ends, positions)
 
 
-def _shapes_of_cells(
+def _layouts_of_cells(
     text: NDArray[np.uint8],
     is_end: NDArray[np.bool_],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int16]:
-    """Return length, place of the point and sign of each cell as one code, 0 if not plain."""
+    """Encode length, position of the point and sign of each cell; 0 for any other layout."""
     lengths = ends - starts
     points = np.flatnonzero(text == _POINT)
     negative = text[starts] == _MINUS
     if points.size == ends.size and np.all((points >= starts) & (points < ends)):
         point = points - starts  # one in each cell, the usual case
-        plain = (lengths > 0) & (lengths <= _LONGEST)
+        is_simple = (lengths > 0) & (lengths <= _LONGEST)
     else:
         cells = _cell_at(points, ends)
         point = np.full(ends.size, _NO_POINT, dtype=np.int64)
         point[cells] = points - starts[cells]
-        plain = (lengths > 0) & (lengths <= _LONGEST)
-        plain[cells[1:][cells[1:] == cells[:-1]]] = False  # two points
+        is_simple = (lengths > 0) & (lengths <= _LONGEST)
+        is_simple[cells[1:][cells[1:] == cells[:-1]]] = False  # two points
     minus = np.flatnonzero(text == _MINUS)
     if minus.size != np.count_nonzero(negative):
         cells = _cell_at(minus, ends)
-        plain[cells[starts[cells] != minus]] = False  # a sign inside, as in 1e-5
-    # The characters - . / 0 to 9 follow each other, so one comparison finds all others.
+        is_simple[cells[starts[cells] != minus]] = False  # a sign inside, as in 1e-5
+    # The characters - . / 0 to 9 are consecutive, so one comparison finds all others.
     other = text - np.uint8(_MINUS) > _NINE - _MINUS
     other |= text == _SLASH
     other &= ~is_end
-    plain[_cell_at(np.flatnonzero(other), ends)] = False
+    is_simple[_cell_at(np.flatnonzero(other), ends)] = False
     n_digits = lengths - negative - (point != _NO_POINT)
-    plain &= (n_digits > 0) & (n_digits <= _MOST_DIGITS)
-    return np.where(plain, lengths * 64 + point * 2 + negative, 0).astype(np.int16)
+    is_simple &= (n_digits > 0) & (n_digits <= _MOST_DIGITS)
+    return np.where(is_simple, lengths * 64 + point * 2 + negative, 0).astype(np.int16)
 
 
-def _parse_alike(
-    padded: NDArray[np.uint8], starts: NDArray[np.int64], shape: int
+def _parse_same_layout(
+    padded: NDArray[np.uint8], starts: NDArray[np.int64], layout: int
 ) -> NDArray[np.float64]:
-    """Parse cells of one length, with the point, if any, and the sign in the same places."""
-    length, point, negative = shape // 64, shape % 64 // 2, shape % 2
+    """Parse cells with the same length, position of the point and sign."""
+    length, point, negative = layout // 64, layout % 64 // 2, layout % 2
     digits = [j for j in range(negative, length) if j != point]
     weights = np.zeros(length)
     weights[digits] = 10.0 ** np.arange(len(digits))[::-1]
     characters = sliding_window_view(padded, length)[starts]
-    # Characters count from "0", so the sum is too large by a constant; below 2**53 all is exact.
+    # The code of "0" is subtracted from the sum; all values below 2**53 are exact.
     whole = characters.astype(np.float64) @ weights - _ZERO * weights.sum()
     n_decimals = 0 if point == _NO_POINT else length - 1 - point
     scale = 10.0**n_decimals
@@ -170,7 +170,7 @@ def _parse_one(cell: bytes, place: int) -> float:
         raise NotANumberError(place, text[:40]) from None
 
 
-_BLOCK_BYTES = 2**18  # larger blocks fall out of the cache and take twice as long
+_BLOCK_BYTES = 2**18  # larger blocks do not fit into the cache and take twice as long
 
 
 class NumberRows:
@@ -189,7 +189,7 @@ class NumberRows:
     Attributes
     ----------
     text_rows : dict of int to list of str
-        Rows without a single number, by their line; they are left out of the array.
+        Rows without any number, by line; they are not in the array.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class NumberRows:
         self.text_rows: dict[int, list[str]] = {}
 
     def add(self, line_number: int, cells: bytes) -> None:
-        """Take one line, without its newline and without the cells that are not numbers."""
+        """Add one line, without its newline and without the cells that are not numbers."""
         self._lines.append(cells)
         self._numbers.append(line_number)
         self._n_bytes += len(cells)
@@ -240,7 +240,7 @@ class NumberRows:
             self._limits.check_shape(
                 self._source, self._n_rows, len(self._columns), self._dtype.itemsize
             )
-            with np.errstate(over="ignore"):  # what overflows is infinite and refused later
+            with np.errstate(over="ignore"):  # overflow gives infinity, which is refused later
                 block = values.astype(self._dtype).reshape(-1, len(self._columns))
             self._blocks.append(block)
             break
@@ -252,13 +252,13 @@ class NumberRows:
         if wrong.size:
             line = self._numbers[int(wrong[0])]
             raise FormatError(
-                f"{self._source}, line {line}: {per_line[wrong[0]]} numbers where {expected} are"
-                " expected.\n  The file may be cut off here, or a name contains the delimiter and"
+                f"{self._source}, line {line}: {per_line[wrong[0]]} numbers, expected {expected}."
+                "\n  The file may be cut off here, or a name contains the delimiter and"
                 " needs quotes."
             )
 
     def _set_text_row_aside(self, error: NotANumberError) -> None:
-        """Drop the line of the offending cell if it has no number at all, else complain."""
+        """Remove the line of the cell if it has no number at all, else raise an error."""
         place = error.place
         for row, line in enumerate(self._lines):
             count = line.count(self._delimiter) + 1
@@ -277,15 +277,17 @@ class NumberRows:
     def _check_counts_of_text(self, line: int, count: int) -> None:
         if count != len(self._columns):
             raise FormatError(
-                f"{self._source}, line {line}: {count} cells of text where {len(self._columns)}"
-                " numbers are expected.\n  Remove the line, or start it with #."
+                f"{self._source}, line {line}: {count} cells of text, expected"
+                f" {len(self._columns)} numbers.\n  Remove the line, or start it with #."
             )
 
     def _not_a_number(self, line: int, place: int, cells: list[str]) -> FormatError:
         name = repr(self._columns[place]) if place < len(self._columns) else f"{place + 1}"
-        hint = "Mend the cell, empty it if the value is missing, or leave the row or column out."
+        hint = (
+            "Correct the cell, leave it empty if the value is missing, or remove the row or column."
+        )
         if "," in cells[place] and is_number(cells[place].replace(",", ".")):
-            hint = "It looks like a decimal comma: save the table with decimal points."
+            hint = "It seems to have a decimal comma: save the table with decimal points."
         return FormatError(
             f"{self._source}, line {line}, column {name}: {cells[place][:40]!r} is not a number.\n"
             f"  {hint}"

@@ -1,4 +1,4 @@
-"""Which way round a table lies: samples in its rows, or in its columns."""
+"""Find the orientation of a table: samples in rows, or samples in columns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SAMPLE_NAME = re.compile(r"^(GSM\d+|TCGA-.*|SRR\d+|[A-Za-z]*[ _]?sample[ _-]?\d
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a column or row called this is taken for the label when none is given."""
+    """Whether a column or row with this name is used as the label by default."""
     return name.strip().lower() in LABEL_NAMES
 
 
 def is_name_heading(heading: str) -> bool:
-    """Whether a column headed like this names the rows.
+    """Whether a column with this heading contains the row names.
 
     Examples
     --------
@@ -47,16 +47,16 @@ def _normal(heading: str) -> str:
 def orientation_of(
     corner: str, columns: Sequence[str], rows: Sequence[str], options: ReadOptions
 ) -> tuple[bool, str]:
-    """Return whether samples lie in the columns, and what gave it away.
+    """Return whether samples are in columns, and the reason.
 
     Parameters
     ----------
     corner : str
-        Heading of the column of row names, often empty.
+        Heading of the column with the row names, often empty.
     columns, rows : sequence of str
-        The other headings, and the row names (the first few are enough).
+        The other headings, and the row names.
     options : ReadOptions
-        An explicit orientation, the label and the sample sheet.
+        For the explicit orientation, the label and the sample sheet.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def orientation_of(
     (True, "the row names are headed 'ID_REF'")
     """
     if options.orientation != "auto":
-        return options.orientation == "samples_in_columns", "as asked for"
+        return options.orientation == "samples_in_columns", "as given by orientation="
     column_set, row_set = set(columns), set(rows)
     if options.sample_sheet is not None:
         known = set(options.sample_sheet.names)
@@ -78,36 +78,36 @@ def orientation_of(
             return False, f"{options.label!r} is a column"
         if options.label in row_set:
             return True, f"{options.label!r} is a row"
-    for samples_in_columns, evidence in _signs(corner, columns, rows):
+    for samples_in_columns, evidence in _evidence(corner, columns, rows):
         return samples_in_columns, evidence
-    return False, "nothing speaks for the other way; pass orientation= if this is wrong"
+    return False, "the default; pass orientation= if this is wrong"
 
 
-def _signs(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tuple[bool, str]]:
-    signs: list[tuple[bool, str]] = []
+def _evidence(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tuple[bool, str]]:
+    found: list[tuple[bool, str]] = []
     heading = _normal(corner)
     if _GENE_WORDS.fullmatch(heading):
-        signs.append((True, f"the row names are headed {corner!r}"))
+        found.append((True, f"the row names are headed {corner!r}"))
     if heading == "name" and columns and _normal(columns[0]) == "description":
-        signs.append((True, "the first columns are 'Name' and 'Description'"))
+        found.append((True, "the first columns are 'Name' and 'Description'"))
     label_columns = [name for name in columns if is_label_name(name)]
     label_rows = [name for name in rows if is_label_name(name)]
-    # A table turned on its side keeps its corner, so that a row of labels tells more.
+    # A transposed table may keep its corner heading, so a row of labels is stronger evidence.
     if label_rows and not label_columns:
-        signs.append((True, f"{label_rows[0]!r} is a row"))
+        found.append((True, f"{label_rows[0]!r} is a row"))
     if _SAMPLE_WORDS.fullmatch(heading):
-        signs.append((False, f"the row names are headed {corner!r}"))
+        found.append((False, f"the row names are headed {corner!r}"))
     if label_columns:
-        signs.append((False, f"{label_columns[0]!r} is a column"))
+        found.append((False, f"{label_columns[0]!r} is a column"))
     for pattern, kind, in_columns in (
         (_GENE_NAME, "genes", False),
         (_SAMPLE_NAME, "samples", True),
     ):
         if _mostly(pattern, columns):
-            signs.append((in_columns, f"headings such as {columns[-1]!r} name {kind}"))
+            found.append((in_columns, f"headings such as {columns[-1]!r} name {kind}"))
         if _mostly(pattern, rows):
-            signs.append((not in_columns, f"rows such as {rows[-1]!r} name {kind}"))
-    return signs
+            found.append((not in_columns, f"rows such as {rows[-1]!r} name {kind}"))
+    return found
 
 
 def _mostly(pattern: re.Pattern[str], names: Sequence[str]) -> bool:
@@ -116,7 +116,7 @@ def _mostly(pattern: re.Pattern[str], names: Sequence[str]) -> bool:
 
 
 def repeated(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return names that occur more than once, with their places.
+    """Return names that occur more than once, with their positions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A sample sheet: one row per sample, its name first, what is known about it beside."""
+"""Sample sheets: tables with one row per sample, the sample name in the first column."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ def read_sample_sheet(path: Path, limits: Limits) -> SampleSheet:
     for line, cells in rows:
         if len(cells) != len(heading):
             raise FormatError(
-                f"{path}, line {line}: {len(cells)} cells under a heading of {len(heading)}."
+                f"{path}, line {line}: {len(cells)} cells, but the heading has {len(heading)}.\n"
+                "  Correct the line, or quote cells that contain the delimiter."
             )
         body.append([cell.strip() for cell in cells])
         limits.check_shape(str(path), len(body), len(heading))
     if not body or len(heading) < 2:
         raise FormatError(
-            f"{path}: a sample sheet has a heading, a column of sample names and one or more"
-            " columns about them."
+            f"{path}: a sample sheet needs a heading, a column with sample names, one or more other"
+            " columns, and at least one row."
         )
     names = tuple(cells[0] for cells in body)
     for name, places in repeated(names).items():
-        raise FormatError(f"{path}: sample {name!r} stands in rows {[p + 2 for p in places]}.")
+        raise FormatError(
+            f"{path}: sample {name!r} occurs in rows {[p + 2 for p in places]}; keep one of them."
+        )
     columns = {name: tuple(cells[j] for cells in body) for j, name in enumerate(heading) if j}
     return SampleSheet(str(path), names, columns)
 
@@ -41,23 +44,23 @@ def read_sample_sheet(path: Path, limits: Limits) -> SampleSheet:
 def join_sample_sheet(
     parsed: Parsed, sheet: SampleSheet, label: str | int | None, source: str
 ) -> Parsed:
-    """Take the labels of ``parsed`` from a column of the sheet, matched by sample name."""
+    """Return ``parsed`` with labels from a column of the sheet, matched by sample name."""
     column = _choose_column(sheet, label)
     if parsed.sample_names is None:
         raise InvalidInputError(
             f"{source}: the samples have no names, so {sheet.source} cannot be matched to them.\n"
-            "  Pass index= to say which column names the samples."
+            "  Pass index= with the column that contains the sample names."
         )
     known = dict(zip(sheet.names, sheet.columns[column], strict=True))
     absent = [name for name in parsed.sample_names if name not in known]
     if len(absent) == len(parsed.sample_names):
         raise InvalidInputError(
-            f"{source}: no sample is in the sheet {sheet.source}; the data have"
-            f" {_some(parsed.sample_names)}, the sheet {_some(sheet.names)}.\n"
-            "  The first column of the sheet must name the samples as the data do; index= says"
-            " which column of the data names them."
+            f"{source}: no sample is in the sample sheet {sheet.source}; the data have"
+            f" {_some(parsed.sample_names)}, the sheet has {_some(sheet.names)}.\n"
+            "  The first column of the sheet must contain the sample names of the data; pass index="
+            " if another column of the data contains them."
         )
-    # An absent one gets an empty label, which `unlabelled=` then decides about.
+    # A sample that is not in the sheet gets an empty label, handled by `unlabelled=`.
     labels = [known.get(name, "") for name in parsed.sample_names]
     notes = [*parsed.notes, f"labels from column {column!r} of {Path(sheet.source).name}"]
     if absent:
@@ -72,9 +75,9 @@ def _choose_column(sheet: SampleSheet, label: str | int | None) -> str:
         return names[0]
     if isinstance(label, str) and label in names:
         return label
-    asked = "several columns" if label is None else f"no column {label!r}"
+    problem = "several columns" if label is None else f"no column {label!r}"
     raise InvalidInputError(
-        f"{sheet.source}: {asked}; pass label= with one of {', '.join(map(repr, names[:12]))}."
+        f"{sheet.source}: {problem}; pass label= with one of {', '.join(map(repr, names[:12]))}."
     )
 
 

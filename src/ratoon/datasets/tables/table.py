@@ -14,20 +14,20 @@ from ratoon.errors import FormatError, InvalidInputError
 
 
 class Table:
-    """Rows of a table with the columns that are not numbers set apart.
+    """Rows of a table: numbers in one array, text columns separately.
 
     Parameters
     ----------
     source : str
         Path, for messages.
     columns : list of str
-        All headings, or made-up ones.
+        All headings; generated names if the file has none.
     has_heading : bool
-        Whether the headings are the file's own.
+        Whether the headings are from the file.
     index : int or None
-        Column that names the rows.
-    apart : list of int
-        Columns that are not numbers, the index among them, increasing.
+        Column with the row names.
+    separate : list of int
+        Columns that are not numbers, including the index, in increasing order.
     dtype : str
         ``"float32"`` or ``"float64"``.
 
@@ -35,11 +35,11 @@ class Table:
     ----------
     values : ndarray of shape (n_rows, n_numeric_columns)
     numeric_columns, numeric_names : list
-        Places and headings of the columns of numbers.
+        Positions and headings of the numeric columns.
     rows : list of int
-        Line numbers of the rows of numbers.
+        Line numbers of the rows with numbers.
     text_rows : dict of str to (int, list of str)
-        Rows without any number, by name: their line and their cells in the numeric columns.
+        Rows without any number, by name: line number and cells in the numeric columns.
     """
 
     def __init__(
@@ -48,27 +48,27 @@ class Table:
         columns: list[str],
         has_heading: bool,
         index: int | None,
-        apart: list[int],
+        separate: list[int],
         dtype: str,
     ) -> None:
         self.source, self.columns, self.has_heading = source, columns, has_heading
-        self.index, self.apart, self.dtype = index, apart, dtype
+        self.index, self.separate, self.dtype = index, separate, dtype
         self.values: NDArray[Any] = np.empty((0, 0))
         self.rows: list[int] = []
         self.text_rows: dict[str, tuple[int, list[str]]] = {}
-        self._texts: list[list[str]] = [[] for _ in apart]
-        separate = set(apart)
-        self.numeric_columns = [j for j in range(len(columns)) if j not in separate]
+        self._texts: list[list[str]] = [[] for _ in separate]
+        is_separate = set(separate)
+        self.numeric_columns = [j for j in range(len(columns)) if j not in is_separate]
         self.numeric_names = [columns[j] for j in self.numeric_columns]
 
     def add_row(self, line: int, texts: list[str]) -> None:
-        """Note a row of numbers and its text cells."""
+        """Add the line number and the text cells of a row."""
         self.rows.append(line)
         for column, text in zip(self._texts, texts, strict=True):
             column.append(text)
 
     def set_values(self, values: NDArray[Any], text_rows: dict[int, list[str]]) -> None:
-        """Take the numbers, and move the rows that turned out to have none to `text_rows`."""
+        """Set the numbers, and move the rows without any number to `text_rows`."""
         self.values = values
         if not text_rows:
             return
@@ -82,17 +82,17 @@ class Table:
 
     @property
     def row_names(self) -> list[str] | None:
-        """Cells of the index column."""
+        """Cells of the index column, or None without one."""
         return None if self.index is None else self.text_of(self.index)
 
     def text_of(self, column: int) -> list[str]:
-        """Cells of a column set apart."""
-        return self._texts[self.apart.index(column)]
+        """Return the cells of a text column."""
+        return self._texts[self.separate.index(column)]
 
     @property
     def text_columns(self) -> list[int]:
-        """Columns set apart, without the index."""
-        return [j for j in self.apart if j != self.index]
+        """Text columns, without the index."""
+        return [j for j in self.separate if j != self.index]
 
 
 def samples_from_table(table: Table, options: ReadOptions) -> Parsed:
@@ -105,11 +105,11 @@ def samples_from_table(table: Table, options: ReadOptions) -> Parsed:
     )
     parsed = _from_columns(table, options) if in_columns else _from_rows(table, options)
     where = "columns" if in_columns else "rows"
-    parsed.notes.insert(0, f"samples lie in the {where}: {evidence}")
+    parsed.notes.insert(0, f"samples are in {where}: {evidence}")
     if not parsed.values.shape[0] or not parsed.values.shape[1]:
         raise FormatError(
-            f"{table.source}: {parsed.values.shape[0]} samples with {parsed.values.shape[1]}"
-            " numeric features; nothing to learn from."
+            f"{table.source}: the table has {parsed.values.shape[0]} samples with"
+            f" {parsed.values.shape[1]} numeric features; at least one of each is needed."
         )
     return parsed
 
@@ -119,12 +119,12 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
         line, cells = next(iter(table.text_rows.values()))
         if not table.rows:
             raise FormatError(
-                f"{table.source}: no row has a number; in line {line} there is {cells[0][:40]!r}.\n"
-                "  Features must be numbers: look for units, decimal commas or another delimiter."
+                f"{table.source}: no row has a number; line {line} has {cells[0][:40]!r}.\n"
+                "  Features must be numbers: check for units, decimal commas or another delimiter."
             )
         raise FormatError(
             f"{table.source}, line {line}: no number in this row ({', '.join(cells[:3])}, ...).\n"
-            "  Remove it; if it is a row of labels, pass orientation='samples_in_columns'."
+            "  Remove the row; if it contains labels, pass orientation='samples_in_columns'."
         )
     label = _label_column(table, options)
     unused = [j for j in table.text_columns if j != label]
@@ -146,7 +146,7 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
     labels: list[str] | list[float] | None = None
     if label is not None:
         notes.append(f"labels from column {table.columns[label]!r}")
-        if label in table.apart:
+        if label in table.separate:
             labels = table.text_of(label)
         else:
             labels = table.values[:, table.numeric_columns.index(label)].tolist()
@@ -170,7 +170,8 @@ def _label_column(table: Table, options: ReadOptions) -> int | None:
     if isinstance(options.label, int):
         if not -len(columns) <= options.label < len(columns):
             raise InvalidInputError(
-                f"{table.source}: no column {options.label}; there are {len(columns)}."
+                f"{table.source}: there is no column {options.label}; label= must be from"
+                f" {-len(columns)} to {len(columns) - 1}, or a name."
             )
         return options.label % len(columns)
     if options.label in columns:
@@ -193,22 +194,22 @@ def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) 
         return
     column = refused[0]
     cells = table.text_of(column)
-    strange = [k for k, cell in enumerate(cells) if not (is_number(cell) or is_missing(cell))]
+    text_cells = [k for k, cell in enumerate(cells) if not (is_number(cell) or is_missing(cell))]
     where = f"column {table.columns[column]!r} (number {column + 1})"
-    if strange and 2 * len(strange) <= len(cells):
+    if text_cells and 2 * len(text_cells) <= len(cells):
         raise FormatError(
-            f"{table.source}, line {table.rows[strange[0]]}, {where}: {cells[strange[0]][:40]!r} is"
-            f" not a number, and {len(cells) - len(strange)} of the {len(cells)} cells of this"
-            f" column are.\n  Mend the cell, empty it if the value is missing, or leave the column"
-            f" out with ignore=({table.columns[column]!r},)."
+            f"{table.source}, line {table.rows[text_cells[0]]}, {where}:"
+            f" {cells[text_cells[0]][:40]!r} is not a number, but {len(cells) - len(text_cells)} of"
+            f" the {len(cells)} cells of this column are.\n  Correct the cell, leave it empty if"
+            f" the value is missing, or ignore the column with ignore=({table.columns[column]!r},)."
         )
     names = ", ".join(repr(table.columns[j]) for j in refused[:8])
     which = "it" if len(refused) == 1 else f"one of {names}"
     example = next((text for text in cells if text), "")
     raise FormatError(
-        f"{table.source}: {where} holds text ({example[:40]!r}), not numbers.\n"
-        f"  If {which} is the label, pass label=; if it names the samples, pass index=; what"
-        " is neither can be left out with ignore=(...)."
+        f"{table.source}: {where} contains text ({example[:40]!r}), not numbers.\n"
+        f"  If {which} is the label, pass label=; if it contains the sample names, pass index=;"
+        " otherwise ignore it with ignore=(...)."
     )
 
 
@@ -216,14 +217,15 @@ def _from_columns(table: Table, options: ReadOptions) -> Parsed:
     notes = []
     if table.text_columns:
         dropped = ", ".join(repr(table.columns[j]) for j in table.text_columns)
-        notes.append(f"text about the features left out: {dropped}")
+        notes.append(f"text columns about the features were ignored: {dropped}")
     names = table.row_names
     label = _label_row(table, options)
     for row, (line, cells) in table.text_rows.items():
         if row != label and row not in options.ignore:
             raise FormatError(
-                f"{table.source}, line {line}: row {row!r} holds text ({cells[0][:40]!r}), not"
-                f" numbers.\n  If it is the label, pass label={row!r}; otherwise ignore=({row!r},)."
+                f"{table.source}, line {line}: row {row!r} contains text ({cells[0][:40]!r}), not"
+                f" numbers.\n  If it is the label, pass label={row!r}; otherwise pass"
+                f" ignore=({row!r},)."
             )
     labels: list[str] | list[float] | None = None
     kept = np.ones(len(table.rows), dtype=bool)
@@ -256,8 +258,8 @@ def _label_row(table: Table, options: ReadOptions) -> str | None:
         if options.label in names:
             return str(options.label)
         raise InvalidInputError(
-            f"{table.source}: there is no row {options.label!r}; samples lie in the columns.\n"
-            "  Name a row, or give the labels in a table of their own with sample_sheet=."
+            f"{table.source}: there is no row {options.label!r}; samples are in columns.\n"
+            "  Pass the name of a row, or pass a separate table with the labels as sample_sheet=."
         )
     found = [name for name in names if is_label_name(name)]
     return found[0] if found else (next(iter(table.text_rows), None))
