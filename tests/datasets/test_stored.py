@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.stored import can_stay_on_disk, open_stored
+from ratoon.datasets import can_stay_on_disk, open_stored
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.samples.on_disk import DiskRows
 

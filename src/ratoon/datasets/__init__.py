@@ -1,6 +1,6 @@
 """Read files, public sets and generated data as a `Dataset`."""
 
-from ratoon.datasets.align import Alignment, align, read_id_map
+from ratoon.datasets.align import MIN_COVERAGE, Alignment, align, read_id_map
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.examine import Examination, Finding, examine
 from ratoon.datasets.files import Limits
@@ -18,10 +18,12 @@ from ratoon.datasets.prior import (
 from ratoon.datasets.public.fetch import DownloadError, data_folder, fetch, load
 from ratoon.datasets.public.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.read import read
+from ratoon.datasets.stored import can_stay_on_disk, open_stored
 from ratoon.datasets.write import write
 from ratoon.topology import Within
 
 __all__ = [
+    "MIN_COVERAGE",
     "Alignment",
     "Dataset",
     "DownloadError",
@@ -34,6 +36,7 @@ __all__ = [
     "MissingPackageError",
     "Within",
     "align",
+    "can_stay_on_disk",
     "data_folder",
     "examine",
     "fetch",
@@ -43,6 +46,7 @@ __all__ = [
     "load",
     "make_interactions",
     "make_microarray",
+    "open_stored",
     "read",
     "read_edge_list",
     "read_gmt",

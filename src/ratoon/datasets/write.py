@@ -40,7 +40,7 @@ def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if path.suffix not in (".npz", *_DELIMITERS):
         raise InvalidParameterError(
-            f"{path}: a data set can be written to .npz, .csv or .tsv, not {path.suffix!r}."
+            f"{path}: write to .npz, .csv or .tsv, not {path.suffix!r}."
             " Change the ending of the name."
         )
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

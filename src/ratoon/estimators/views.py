@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
-from ratoon.datasets import Dataset
-from ratoon.datasets.align import MIN_COVERAGE
+from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.names import align_samples, warn_of_missing
