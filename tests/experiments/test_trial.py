@@ -1,6 +1,5 @@
 """A trial of the paper: what it reports, and that nothing is chosen on the test rows."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ratoon.datasets import make_microarray
-from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.errors import DivergenceError
 from ratoon.evolution import SET, Static
 from ratoon.experiments import PaperSettings, Trial, run_trial, split_rows
 from ratoon.history import EpochRecord, History
@@ -115,61 +114,6 @@ def test_a_trial_learns_and_repeats(data):
 
 
 # ------------------------------------------------------------------------------------------ splits
-
-
-def test_both_parts_have_the_same_shares_of_the_classes():
-    y = np.repeat([0, 1], [60, 30])
-    first, second = split_rows(y, 1 / 3, 0)
-    assert_array_equal(np.bincount(y[first]), [40, 20])
-    assert_array_equal(np.bincount(y[second]), [20, 10])
-    assert_array_equal(np.sort(np.concatenate((first, second))), np.arange(90))
-
-
-@pytest.mark.parametrize(
-    ("n_train", "n_test"),
-    [(1397, 699), (74, 37), (124, 63), (56, 29)],  # Leukemia, CLL-SUB-111, SMK-CAN-187, GLI-85
-)
-def test_a_third_is_as_many_samples_as_in_the_paper(n_train, n_test):
-    first, second = split_rows(np.arange(n_train + n_test) % 2, 1 / 3, 0)
-    assert (first.size, second.size) == (n_train, n_test)
-
-
-def test_a_share_that_comes_out_even_is_not_rounded_up():
-    assert split_rows(np.arange(10) % 2, 0.1 + 0.2, 0)[1].size == 3
-
-
-def test_the_split_depends_on_the_seed():
-    y = np.repeat([0, 1], 20)
-    assert not np.array_equal(split_rows(y, 0.5, 0)[0], split_rows(y, 0.5, 1)[0])
-    assert_array_equal(split_rows(y, 0.5, 0)[0], split_rows(y, 0.5, 0)[0])
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        [0] * 9 + [1],  # a class of a single sample
-        [0, 2] * 5,  # a number that no sample has
-        list(range(8)) * 2,  # more classes than the second part has rows
-        [0, 1],
-    ],
-)
-def test_few_samples_are_split_as_well_as_can_be(y):
-    first, second = split_rows(np.array(y), 0.25, 0)
-    assert second.size == math.ceil(0.25 * len(y))
-    assert first.size + second.size == len(y)
-
-
-def test_numbers_are_split_without_strata():
-    y = np.linspace(0.0, 1.0, 10)
-    first, second = split_rows(y, 0.3, 0, stratify=False)
-    assert (first.size, second.size) == (7, 3)
-
-
-def test_what_cannot_be_split_is_refused():
-    with pytest.raises(InvalidInputError, match="1 sample"):
-        split_rows(np.array([0]), 0.5, 0)
-    with pytest.raises(InvalidParameterError, match="in \\(0, 1\\)"):
-        split_rows(np.array([0, 1]), 1.0, 0)
 
 
 class Wreck(Callback):

@@ -16,7 +16,8 @@ from ratoon.evolution import Static
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.paper_data import paper_data
 from ratoon.experiments.paper_figures import PAPER_SETS, PaperSet
-from ratoon.experiments.trial import PaperSettings, Trial, run_trial, split_rows
+from ratoon.experiments.split import split_rows
+from ratoon.experiments.trial import PaperSettings, Trial, run_trial
 from ratoon.experiments.trial_store import TrialResult, TrialStore, result_of
 
 VALIDATION = 0.2

@@ -20,8 +20,8 @@ from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import SET, STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
 from ratoon.evolution.analysis import exploration
+from ratoon.experiments.split import split_rows
 from ratoon.experiments.strategy_lines import TEST_SHARE, StrategyComparison, StrategyRun
-from ratoon.experiments.trial import split_rows
 from ratoon.history import EpochRecord
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP

@@ -9,16 +9,15 @@ Three figures come out of it, and the difference between them is the point:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from ratoon.arrays import Array
-from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.errors import DivergenceError
 from ratoon.evolution import SET, Strategy
+from ratoon.experiments.split import split_rows
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
@@ -114,36 +113,6 @@ class _WatchTest(Callback):
         self.trial.test_predictions = outputs.argmax(axis=1)
         right = self.trial.test_predictions == self.trial.test_labels
         self.trial.test_accuracy.append(float(np.mean(right)))
-
-
-def split_rows(
-    y: Array, fraction: float, seed: int, *, stratify: bool = True
-) -> tuple[Array, Array]:
-    """Split rows into two parts, ``fraction`` of them, rounded up, in the second.
-
-    Both parts get equal shares of the classes, unless ``stratify`` is false or there are too few
-    samples for that.
-
-    Examples
-    --------
-    >>> first, second = split_rows(np.array([0, 0, 0, 1, 1, 1]), 1 / 3, seed=0)
-    >>> first.size, second.size
-    (4, 2)
-    """
-    if not 0.0 < fraction < 1.0:
-        raise InvalidParameterError(f"the fraction must be in (0, 1), got {fraction!r}.")
-    rows = np.arange(len(y))
-    if rows.size < 2:
-        raise InvalidInputError(f"{rows.size} sample(s) cannot be split in two.")
-    # Rounded up, as in the paper: a third of 85 is 29.  Less a little, for 0.3 * 10 is not 3.
-    n_second = min(max(math.ceil(fraction * rows.size - 1e-9), 1), rows.size - 1)
-    counts = np.unique(y, return_counts=True)[1] if stratify else np.empty(0, dtype=np.int64)
-    # Each part needs room for every class, and every class a sample for each part.
-    fits = counts.size <= min(n_second, rows.size - n_second) and counts.min(initial=2) >= 2
-    first, second = train_test_split(
-        rows, test_size=n_second, stratify=y if stratify and fits else None, random_state=seed
-    )
-    return np.sort(first), np.sort(second)
 
 
 def run_trial(
