@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from ratoon import SparseMLPClassifier, _native
 from ratoon.experiments.compare import compare
 from ratoon.experiments.fan_out import fan_out
-from ratoon.experiments.reproduce import reproduce
-from ratoon.experiments.reproduce_runs import Effort
+from ratoon.paper.reproduce import reproduce
+from ratoon.paper.runs import Effort
 
 pytestmark = pytest.mark.slow  # new processes import a lot
 

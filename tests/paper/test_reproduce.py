@@ -7,12 +7,12 @@ import pytest
 
 from ratoon.datasets import Dataset, write
 from ratoon.errors import DivergenceError, InvalidParameterError
-from ratoon.experiments import reproduce_runs, tables_cost
-from ratoon.experiments.paper_data import STAND_IN, paper_data
-from ratoon.experiments.paper_figures import CLL, GLI, PAPER_SETS
-from ratoon.experiments.reproduce import TABLES, reproduce
-from ratoon.experiments.reproduce_runs import Effort
-from ratoon.experiments.trial_store import TrialStore
+from ratoon.paper import runs, tables_cost
+from ratoon.paper.data import STAND_IN, paper_data
+from ratoon.paper.reproduce import TABLES, reproduce
+from ratoon.paper.runs import Effort
+from ratoon.paper.sets import CLL, GLI, PAPER_SETS
+from ratoon.paper.trial_store import TrialStore
 
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 
@@ -94,8 +94,8 @@ def test_a_table_tells_of_trials_that_diverged(monkeypatch):
         trial.diverged = 2
         return trial
 
-    real = reproduce_runs.one_trial
-    monkeypatch.setattr(reproduce_runs, "one_trial", one_trial)
+    real = runs.one_trial
+    monkeypatch.setattr(runs, "one_trial", one_trial)
     effort = replace(TINY, trials=1, remarks=[], store=TrialStore())
     notes = reproduce("confusion", effort).notes
     assert any("trial 1 diverged in epoch 2; after that it counts" in note for note in notes)

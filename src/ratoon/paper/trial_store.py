@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.experiments.trial import Trial
+from ratoon.paper.trial import Trial
 
 
 @dataclass(frozen=True)

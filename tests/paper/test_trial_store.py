@@ -5,10 +5,10 @@ from dataclasses import replace
 import joblib
 import pytest
 
-from ratoon.experiments import trial_store
-from ratoon.experiments.reproduce import reproduce
-from ratoon.experiments.reproduce_runs import Effort
-from ratoon.experiments.trial_store import TrialResult, TrialStore
+from ratoon.paper import trial_store
+from ratoon.paper.reproduce import reproduce
+from ratoon.paper.runs import Effort
+from ratoon.paper.trial_store import TrialResult, TrialStore
 
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 RESULT = TrialResult("SET", (4, 2), 6, 8, [0.5, 0.75], [1, 0], [1, 1], None, 0.25)

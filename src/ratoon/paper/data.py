@@ -7,7 +7,7 @@ from typing import Any
 
 from ratoon.datasets import Dataset, DownloadError, load, make_microarray, read
 from ratoon.errors import InvalidInputError
-from ratoon.experiments.paper_figures import PaperSet
+from ratoon.paper.sets import PaperSet
 
 STAND_IN = "generated stand-in"
 

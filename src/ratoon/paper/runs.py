@@ -14,11 +14,11 @@ import numpy as np
 from ratoon.datasets import Dataset
 from ratoon.evolution import Static
 from ratoon.experiments.fan_out import fan_out
-from ratoon.experiments.paper_data import paper_data
-from ratoon.experiments.paper_figures import PAPER_SETS, PaperSet
 from ratoon.experiments.split import split_rows
-from ratoon.experiments.trial import PaperSettings, Trial, run_trial
-from ratoon.experiments.trial_store import TrialResult, TrialStore, result_of
+from ratoon.paper.data import paper_data
+from ratoon.paper.sets import PAPER_SETS, PaperSet
+from ratoon.paper.trial import PaperSettings, Trial, run_trial
+from ratoon.paper.trial_store import TrialResult, TrialStore, result_of
 
 VALIDATION = 0.2
 

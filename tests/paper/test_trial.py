@@ -9,8 +9,9 @@ from numpy.testing import assert_array_equal
 from ratoon.datasets import make_microarray
 from ratoon.errors import DivergenceError
 from ratoon.evolution import SET, Static
-from ratoon.experiments import PaperSettings, Trial, run_trial, split_rows
+from ratoon.experiments import split_rows
 from ratoon.history import EpochRecord, History
+from ratoon.paper import PaperSettings, Trial, run_trial
 from ratoon.training import Callback
 
 SETTINGS = PaperSettings(hidden=(60,), batch_size=5, n_epochs=6)

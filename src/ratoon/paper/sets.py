@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ratoon.experiments.trial import PaperSettings
+from ratoon.paper.trial import PaperSettings
 
 
 @dataclass(frozen=True)

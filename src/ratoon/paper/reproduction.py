@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ratoon.experiments.paper_data import STAND_IN
-from ratoon.experiments.paper_figures import PAPER_SETS, PaperSet
-from ratoon.experiments.reproduce_runs import VALIDATION, Effort
+from ratoon.paper.data import STAND_IN
+from ratoon.paper.runs import VALIDATION, Effort
+from ratoon.paper.sets import PAPER_SETS, PaperSet
 
 OPTIMISTIC = (
     '"best test epoch" is the paper\'s protocol; it chooses the epoch on the test rows and is'

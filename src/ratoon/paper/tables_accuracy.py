@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.experiments.paper_figures import BEST_RUN, GLI, PEAK_BY_LAYERS, PaperSet
-from ratoon.experiments.reproduce_runs import VALIDATION, Effort, percent, run_trials
-from ratoon.experiments.reproduction import OPTIMISTIC, Reproduction, paper_sets, what_it_is
+from ratoon.paper.reproduction import OPTIMISTIC, Reproduction, paper_sets, what_it_is
+from ratoon.paper.runs import VALIDATION, Effort, percent, run_trials
+from ratoon.paper.sets import BEST_RUN, GLI, PEAK_BY_LAYERS, PaperSet
 
 
 def accuracy(effort: Effort) -> Reproduction:

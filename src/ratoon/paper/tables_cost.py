@@ -14,7 +14,11 @@ from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError
 from ratoon.evolution import SET, Clock
 from ratoon.evolution.paper import rewire_one_by_one, rewire_vectorised
-from ratoon.experiments.paper_figures import (
+from ratoon.layers import make_layer
+from ratoon.network import SparseMLP
+from ratoon.paper.reproduction import Reproduction, paper_sets, what_it_is
+from ratoon.paper.runs import Effort, dense, one_trial, percent, run_trials
+from ratoon.paper.sets import (
     EXTREME,
     EXTREME_SETTINGS,
     GLI,
@@ -22,12 +26,8 @@ from ratoon.experiments.paper_figures import (
     LEUKEMIA,
     REWIRE_SECONDS,
 )
-from ratoon.experiments.reproduce_runs import Effort, dense, one_trial, percent, run_trials
-from ratoon.experiments.reproduction import Reproduction, paper_sets, what_it_is
-from ratoon.experiments.trial import PaperSettings
-from ratoon.experiments.trial_store import TrialResult
-from ratoon.layers import make_layer
-from ratoon.network import SparseMLP
+from ratoon.paper.trial import PaperSettings
+from ratoon.paper.trial_store import TrialResult
 
 
 def connections(effort: Effort) -> Reproduction:

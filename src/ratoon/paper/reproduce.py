@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ratoon.errors import InvalidParameterError
-from ratoon.experiments.paper_figures import PAPER_SETS
-from ratoon.experiments.reproduce_runs import Effort
-from ratoon.experiments.reproduction import Reproduction
-from ratoon.experiments.tables_accuracy import (
+from ratoon.paper.reproduction import Reproduction
+from ratoon.paper.runs import Effort
+from ratoon.paper.sets import PAPER_SETS
+from ratoon.paper.tables_accuracy import (
     accuracy,
     confusion,
     curves,
@@ -16,7 +16,7 @@ from ratoon.experiments.tables_accuracy import (
     layers,
     no_hidden,
 )
-from ratoon.experiments.tables_cost import connections, extreme, rewiring, time_per_epoch
+from ratoon.paper.tables_cost import connections, extreme, rewiring, time_per_epoch
 
 TABLES: dict[str, Callable[[Effort], Reproduction]] = {
     "accuracy": accuracy,

@@ -1,0 +1,12 @@
+"""The experiments of the paper: trials, and its tables and figures computed again."""
+
+from __future__ import annotations
+
+from ratoon.paper.reproduce import TABLES as TABLES
+from ratoon.paper.reproduce import reproduce as reproduce
+from ratoon.paper.runs import Effort as Effort
+from ratoon.paper.sets import PAPER_SETS as PAPER_SETS
+from ratoon.paper.trial import PaperSettings as PaperSettings
+from ratoon.paper.trial import Trial as Trial
+from ratoon.paper.trial import run_trial as run_trial
+from ratoon.paper.trial_store import TrialStore as TrialStore
