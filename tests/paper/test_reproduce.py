@@ -8,11 +8,10 @@ import pytest
 from ratoon.datasets import Dataset, write
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.paper import runs, tables_cost
-from ratoon.paper.data import STAND_IN, paper_data
 from ratoon.paper.reproduce import TABLES, reproduce
 from ratoon.paper.runs import Effort
-from ratoon.paper.sets import CLL, GLI, PAPER_SETS
-from ratoon.paper.trial_store import TrialStore
+from ratoon.paper.sets import CLL, GLI, PAPER_SETS, STAND_IN, paper_data
+from ratoon.paper.trial import TrialStore
 
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 

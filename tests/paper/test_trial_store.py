@@ -5,10 +5,9 @@ from dataclasses import replace
 import joblib
 import pytest
 
-from ratoon.paper import trial_store
 from ratoon.paper.reproduce import reproduce
 from ratoon.paper.runs import Effort
-from ratoon.paper.trial_store import TrialResult, TrialStore
+from ratoon.paper.trial import TrialResult, TrialStore
 
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 RESULT = TrialResult("SET", (4, 2), 6, 8, [0.5, 0.75], [1, 0], [1, 1], None, 0.25)
@@ -30,7 +29,7 @@ def test_a_damaged_file_is_as_none(tmp_path, damage):
 
 
 def test_a_file_of_another_trial_is_not_taken_for_this_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(trial_store, "_key", lambda what: "same")
+    monkeypatch.setattr(trial_module, "_key", lambda what: "same")
     TrialStore(tmp_path).put({"seed": 0}, RESULT)
     assert TrialStore(tmp_path).get({"seed": 1}) is None
 

@@ -77,7 +77,7 @@ def reproduce(
     from ratoon.paper.reproduce import reproduce as compute
     from ratoon.paper.runs import Effort
     from ratoon.paper.sets import PAPER_SETS
-    from ratoon.paper.trial_store import TrialStore
+    from ratoon.paper.trial import TrialStore
 
     quiet = quiet or as_json
     effort = Effort(

@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
+from ratoon.deprecation import moved
 from ratoon.experiments.split import split_rows as split_rows
+
+__getattr__ = moved(
+    __name__, {name: f"ratoon.paper:{name}" for name in ("PaperSettings", "Trial", "run_trial")}
+)

@@ -8,5 +8,6 @@ from ratoon.paper.runs import Effort as Effort
 from ratoon.paper.sets import PAPER_SETS as PAPER_SETS
 from ratoon.paper.trial import PaperSettings as PaperSettings
 from ratoon.paper.trial import Trial as Trial
+from ratoon.paper.trial import TrialResult as TrialResult
+from ratoon.paper.trial import TrialStore as TrialStore
 from ratoon.paper.trial import run_trial as run_trial
-from ratoon.paper.trial_store import TrialStore as TrialStore

@@ -7,9 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ratoon.paper.data import STAND_IN
 from ratoon.paper.runs import VALIDATION, Effort
-from ratoon.paper.sets import PAPER_SETS, PaperSet
+from ratoon.paper.sets import PAPER_SETS, STAND_IN, PaperSet
 
 OPTIMISTIC = (
     '"best test epoch" is the paper\'s protocol; it chooses the epoch on the test rows and is'

@@ -15,10 +15,8 @@ from ratoon.datasets import Dataset
 from ratoon.evolution import Static
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.split import split_rows
-from ratoon.paper.data import paper_data
-from ratoon.paper.sets import PAPER_SETS, PaperSet
-from ratoon.paper.trial import PaperSettings, Trial, run_trial
-from ratoon.paper.trial_store import TrialResult, TrialStore, result_of
+from ratoon.paper.sets import PAPER_SETS, PaperSet, paper_data
+from ratoon.paper.trial import PaperSettings, Trial, TrialResult, TrialStore, result_of, run_trial
 
 VALIDATION = 0.2
 

@@ -26,8 +26,7 @@ from ratoon.paper.sets import (
     LEUKEMIA,
     REWIRE_SECONDS,
 )
-from ratoon.paper.trial import PaperSettings
-from ratoon.paper.trial_store import TrialResult
+from ratoon.paper.trial import PaperSettings, TrialResult
 
 
 def connections(effort: Effort) -> Reproduction:

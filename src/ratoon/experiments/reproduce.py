@@ -1,0 +1,9 @@
+"""Moved to `ratoon.paper`."""
+
+from __future__ import annotations
+
+from ratoon.deprecation import moved
+
+__getattr__ = moved(
+    __name__, {"TABLES": "ratoon.paper:TABLES", "reproduce": "ratoon.paper:reproduce"}
+)

@@ -1,0 +1,7 @@
+"""Moved to `ratoon.paper`."""
+
+from __future__ import annotations
+
+from ratoon.deprecation import moved
+
+__getattr__ = moved(__name__, {"Effort": "ratoon.paper:Effort"})
