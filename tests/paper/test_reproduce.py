@@ -1,4 +1,4 @@
-"""Tables of the paper: its own figures beside ours, and stand-ins that say what they are."""
+"""Tables of the paper: its values next to ours, and stand-ins that are labelled."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from ratoon.paper.trial import TrialStore
 TINY = Effort(trials=2, epochs=2, scale=0.005, sets=("GLI-85",))
 
 
-def test_connections_are_the_papers_within_a_thousandth_but_for_gli_85():
+def test_connections_are_the_papers_within_a_thousandth_except_for_gli_85():
     found = reproduce("connections", Effort(sets=("CLL-SUB-111", "SMK-CAN-187", "GLI-85")))
     ours = {row[0]: int(row[2].replace(",", "")) for row in found.rows}
     for name in ("CLL-SUB-111", "SMK-CAN-187"):
@@ -40,7 +40,7 @@ def test_settings_are_the_papers():
     assert (settings.learning_rate, settings.momentum, settings.n_epochs) == (0.01, 0.9, 500)
 
 
-def test_accuracy_names_every_protocol_and_says_what_the_data_are():
+def test_accuracy_has_every_protocol_and_the_kind_of_data():
     found = reproduce("accuracy", TINY)
     assert found.columns[3:] == ["paper", "best test epoch", "last epoch", "validation-chosen"]
     assert [row[2:4] for row in found.rows] == [["SET", "94.48"], ["FixProb", "92.41"]]
@@ -51,7 +51,7 @@ def test_accuracy_names_every_protocol_and_says_what_the_data_are():
 
 
 @pytest.mark.parametrize("table", ["curves", "confusion", "time", "layers", "dropout", "no-hidden"])
-def test_every_table_comes_out_with_full_rows(table):
+def test_every_table_has_complete_rows(table):
     found = reproduce(table, TINY)
     assert found.rows
     assert all(len(row) == len(found.columns) for row in found.rows)
@@ -59,13 +59,13 @@ def test_every_table_comes_out_with_full_rows(table):
         assert np.shape(found.curves["GLI-85"]["SET"]) == (2, 2)
 
 
-def test_the_extreme_models_are_in_one_table():
+def test_both_extreme_models_are_in_the_table():
     found = reproduce("extreme", replace(TINY, trials=1, epochs=1, scale=0.001))
     assert [row[0].split()[0] for row in found.rows] == ["small", "large"]
     assert all(len(row) == len(found.columns) for row in found.rows)
 
 
-def test_a_learning_rate_that_diverges_is_told_and_a_tenth_taken(monkeypatch):
+def test_after_divergence_a_tenth_of_the_learning_rate_is_used_and_noted(monkeypatch):
     wild = replace(tables_cost.EXTREME_SETTINGS, learning_rate=1e18)
     monkeypatch.setattr(tables_cost, "EXTREME_SETTINGS", wild)
     monkeypatch.setattr(tables_cost, "EXTREME", {"small": ((10,), 1, 1.0, 1.0)})
@@ -87,7 +87,7 @@ def _diverges_above(rate, run_trials):
     return run
 
 
-def test_a_table_tells_of_trials_that_diverged(monkeypatch):
+def test_diverged_trials_are_in_the_notes(monkeypatch):
     def one_trial(*arguments):
         trial = real(*arguments)
         trial.diverged = 2
@@ -97,18 +97,18 @@ def test_a_table_tells_of_trials_that_diverged(monkeypatch):
     monkeypatch.setattr(runs, "one_trial", one_trial)
     effort = replace(TINY, trials=1, remarks=[], store=TrialStore())
     notes = reproduce("confusion", effort).notes
-    assert any("trial 1 diverged in epoch 2; after that it counts" in note for note in notes)
+    assert any("trial 1 diverged in epoch 2; from there on it has" in note for note in notes)
     assert effort.remarks == [], "the next table has its own"
 
 
-def test_rewiring_times_stand_beside_the_papers():
+def test_rewiring_is_faster_than_the_papers_implementation():
     found = reproduce("rewiring", Effort(epochs=1))
     assert [row[0] for row in found.rows] == ["500", "2,000"]
     ratoon, vectorised = (float(found.rows[-1][k]) for k in (-1, -2))
     assert ratoon < vectorised
 
 
-def test_a_real_file_is_taken_where_it_is_given(tmp_path):
+def test_a_given_file_is_used(tmp_path):
     data = Dataset(
         np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32),
         np.arange(12) % 2,
@@ -122,7 +122,7 @@ def test_a_real_file_is_taken_where_it_is_given(tmp_path):
 
 def test_unknown_tables_and_sets_are_refused():
     with pytest.raises(InvalidParameterError, match="there are accuracy"):
-        reproduce("love", TINY)
+        reproduce("unknown", TINY)
     with pytest.raises(InvalidParameterError, match="the paper has"):
         reproduce("accuracy", Effort(sets=("iris",)))
     assert len(TABLES) == 10

@@ -30,7 +30,7 @@ def trial(data, **more):
     return run_trial("SET", x, y, train_rows, test_rows, **options)
 
 
-def test_the_test_rows_decide_about_nothing(data):
+def test_the_test_rows_do_not_influence_training(data):
     x, y = data
     train_rows, test_rows = split_rows(y, 1 / 3, 0)
     other_x, other_y = x.copy(), y.copy()
@@ -50,37 +50,39 @@ def test_the_test_rows_decide_about_nothing(data):
     assert mine.test_accuracy != theirs.test_accuracy
 
 
-def test_three_figures_and_what_they_mean():
+def test_last_chosen_and_best_accuracy():
     history = History(
         [
             EpochRecord(epoch, 0.1, 0.1, 9, 0.1, 0, 1.0 + epoch, 0.5, validation_score=score)
             for epoch, score in enumerate([0.7, 0.9, 0.9])
         ]
     )
-    told = Trial("SET", network=None, history=history, test_accuracy=[0.95, 0.6, 0.8])
-    assert told.last == 0.8
-    assert (told.chosen_epoch, told.chosen) == (1, 0.6), "the first of the best on validation rows"
-    assert told.best == 0.95, "the paper's optimistic figure"
-    assert told.seconds_per_epoch() == 2.5
+    result = Trial("SET", network=None, history=history, test_accuracy=[0.95, 0.6, 0.8])
+    assert result.last == 0.8
+    assert (result.chosen_epoch, result.chosen) == (1, 0.6), (
+        "the first of the best on validation rows"
+    )
+    assert result.best == 0.95, "the paper's optimistic figure"
+    assert result.seconds_per_epoch() == 2.5
 
 
-def test_without_validation_rows_nothing_is_chosen(data):
-    told = trial(data)
-    assert told.chosen_epoch is told.chosen is None
-    assert len(told.test_accuracy) == len(told.history) == 6
+def test_without_validation_rows_no_epoch_is_chosen(data):
+    result = trial(data)
+    assert result.chosen_epoch is result.chosen is None
+    assert len(result.test_accuracy) == len(result.history) == 6
 
 
-def test_the_last_figure_is_that_of_the_network_handed_over(data):
+def test_the_last_accuracy_is_that_of_the_returned_network(data):
     x, y = data
     _, test_rows = split_rows(y, 1 / 3, 0)
-    told = trial(data)
-    predicted = told.network.outputs(x[test_rows]).argmax(axis=1)
-    assert_array_equal(told.test_predictions, predicted)
-    assert_array_equal(told.test_labels, y[test_rows])
-    assert told.last == np.mean(predicted == y[test_rows])
+    result = trial(data)
+    predicted = result.network.outputs(x[test_rows]).argmax(axis=1)
+    assert_array_equal(result.test_predictions, predicted)
+    assert_array_equal(result.test_labels, y[test_rows])
+    assert result.last == np.mean(predicted == y[test_rows])
 
 
-def test_validation_rows_come_out_of_the_training_rows(data):
+def test_validation_rows_are_taken_from_the_training_rows(data):
     seen = []
 
     class Look(Callback):
@@ -93,7 +95,7 @@ def test_validation_rows_come_out_of_the_training_rows(data):
     assert training.validation.n_samples == 8
 
 
-def test_features_are_scaled_by_what_is_trained_on(data):
+def test_features_are_scaled_with_the_training_rows(data):
     x, y = data
     train_rows, _ = split_rows(y, 1 / 3, 0)
     scaling = trial(data).network.scaling
@@ -114,11 +116,8 @@ def test_a_trial_learns_and_repeats(data):
     assert one.history[-1].loss < one.history[0].loss
 
 
-# ------------------------------------------------------------------------------------------ splits
-
-
-class Wreck(Callback):
-    """Training that comes to grief after some whole epochs."""
+class Diverge(Callback):
+    """Raise a divergence error after some complete epochs."""
 
     def __init__(self, whole):
         self.whole = whole
@@ -128,17 +127,17 @@ class Wreck(Callback):
             raise DivergenceError("training diverged: on purpose.")
 
 
-def test_a_training_that_diverges_stands_still_where_that_is_borne(data):
+def test_a_diverged_training_keeps_its_last_accuracy_if_allowed(data):
     with pytest.raises(DivergenceError):
-        trial(data, callbacks=[Wreck(3)])
-    told = trial(data, callbacks=[Wreck(3)], bears_divergence=True)
+        trial(data, callbacks=[Diverge(3)])
+    result = trial(data, callbacks=[Diverge(3)], allow_divergence=True)
     whole = trial(data)
-    assert told.diverged == 4
+    assert result.diverged == 4
     assert whole.diverged is None
-    assert told.test_accuracy == whole.test_accuracy[:3] + 3 * [whole.test_accuracy[2]]
+    assert result.test_accuracy == whole.test_accuracy[:3] + 3 * [whole.test_accuracy[2]]
 
 
-def test_a_training_that_diverges_at_once_is_an_error_anyway(data):
+def test_divergence_in_the_first_epoch_is_always_an_error(data):
     wild = replace(SETTINGS, learning_rate=1e30)
     with pytest.raises(DivergenceError):
-        trial(data, settings=wild, bears_divergence=True)
+        trial(data, settings=wild, allow_divergence=True)

@@ -1,4 +1,4 @@
-"""The experiments of the paper: trials, and its tables and figures computed again."""
+"""Reproduce the paper: run its trials and compute its tables and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, computed again, with the paper's figure beside ours."""
+"""`reproduce`: compute a table or figure of the paper, next to the values in the paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLES: dict[str, Callable[[Effort], Reproduction]] = {
     "no-hidden": no_hidden,
     "rewiring": rewiring,
 }
-"""What can be computed again, by name."""
+"""The functions that compute a table or figure, by name."""
 
 
 def reproduce(table: str, effort: Effort) -> Reproduction:
@@ -41,7 +41,7 @@ def reproduce(table: str, effort: Effort) -> Reproduction:
     table : str
         One of `TABLES`.
     effort : Effort
-        Trials, epochs, data sets, seed.
+        Number of trials and epochs, data sets, seed.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def reproduce(table: str, effort: Effort) -> Reproduction:
     ['CLL-SUB-111', '409,033']
     """
     if table not in TABLES:
-        raise InvalidParameterError(f"no table {table!r}; there are {', '.join(TABLES)}.")
+        raise InvalidParameterError(f"there is no table {table!r}; there are {', '.join(TABLES)}.")
     if unknown := set(effort.sets) - set(PAPER_SETS):
         raise InvalidParameterError(
-            f"no data set {sorted(unknown)[0]!r}; the paper has {', '.join(PAPER_SETS)}."
+            f"there is no data set {sorted(unknown)[0]!r}; the paper has {', '.join(PAPER_SETS)}."
         )
     return TABLES[table](effort)

@@ -1,4 +1,4 @@
-"""The trainings behind the paper's tables: SET and FixProb, several trials, both protocols."""
+"""Run the trials of the paper's tables: SET and FixProb, with and without validation rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,29 @@ VALIDATION = 0.2
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is computed, and on what."""
+    """How much to compute, on which data.
+
+    Parameters
+    ----------
+    trials, epochs : int
+        Number of trials, and of epochs; None for the epochs of the paper.
+    seed : int
+        Seed of the first trial; later trials use the following seeds.
+    n_threads, n_jobs : int
+        Threads of each training, and trials at the same time.  Results do not depend on them.
+    scale : float
+        Factor on the widths of networks and of generated data.
+    sets : tuple of str
+        Data sets to use.
+    paths : mapping of str to Path
+        Files of the real data sets.
+    tell : callable
+        Called with a line of text after each trial.
+    store : TrialStore
+        Known results; trials in it are not run again.
+    remarks : list of str
+        Remarks on trials, added to the notes of the next table.
+    """
 
     trials: int = 5
     epochs: int | None = None
@@ -36,16 +58,15 @@ class Effort:
     tell: Callable[[str], None] = lambda text: None
     store: TrialStore = field(default_factory=TrialStore)
     remarks: list[str] = field(default_factory=list)
-    """What is to be said about trials below the next table."""
 
     def settings(self, known: PaperSet) -> PaperSettings:
-        """Return the paper's settings with the epochs and the scale asked for."""
+        """Return the paper's settings with the given epochs and scale."""
         hidden = tuple(max(10, round(self.scale * width)) for width in known.settings.hidden)
         n_epochs = known.settings.n_epochs if self.epochs is None else self.epochs
         return replace(known.settings, hidden=hidden, n_epochs=n_epochs)
 
     def data(self, known: PaperSet) -> tuple[Dataset, str]:
-        """Return the data of a set, and what they are."""
+        """Return the data of a set, and their kind."""
         return paper_data(known, path=self.paths.get(known.name), scale=self.scale, seed=self.seed)
 
 
@@ -57,9 +78,9 @@ def run_trials(
     method: str = "SET",
     validation: float = 0.0,
 ) -> list[TrialResult]:
-    """Train as often as asked, each time on another split of two thirds to one third.
+    """Run `effort.trials` trials, each on another split into two thirds and one third.
 
-    Trials that the store knows are not run again.
+    Trials whose results are in the store are not run again.
     """
     x = dense(data)
     assert data.y is not None
@@ -85,13 +106,13 @@ def run_trials(
     results = []
     for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
         result = next(fresh) if kept is None else kept
-        how = f"{result.seconds:.0f} s" if kept is None else "kept from before"
+        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
         if kept is None:
             effort.store.put(what, result)
         if result.diverged is not None:
             effort.remarks.append(
-                f"{name}: trial {number} diverged in epoch {result.diverged}; after that it counts"
-                f" as in the epoch before."
+                f"{name}: trial {number} diverged in epoch {result.diverged}; from there on it has"
+                " the accuracy of the epoch before."
             )
         effort.tell(f"{name}: trial {number} of {effort.trials}, {100 * result.last:.1f} % ({how})")
         results.append(result)
@@ -113,7 +134,7 @@ def one_trial(
     n_threads: int,
     seed: int,
 ) -> Trial:
-    """Train once, on the split that belongs to the seed."""
+    """Run one trial on the split given by the seed."""
     strategy: Any = settings.strategy() if method == "SET" else Static()
     train_rows, test_rows = split_rows(y, 1 / 3, seed)
     return run_trial(
@@ -127,7 +148,7 @@ def one_trial(
         seed=seed,
         validation_fraction=validation,
         n_threads=n_threads,
-        bears_divergence=True,
+        allow_divergence=True,
     )
 
 

@@ -17,7 +17,7 @@ from ratoon.paper.trial import PaperSettings
 
 @dataclass(frozen=True)
 class PaperSet:
-    """One of the paper's data sets: its shape, the settings used on it, and what came out."""
+    """A data set of the paper: its shape, the settings used on it, and the reported results."""
 
     name: str
     shape: tuple[int, int, int]
@@ -31,7 +31,7 @@ class PaperSet:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Neurons per layer, inputs and outputs included."""
+        """Neurons per layer, including inputs and outputs."""
         return (self.shape[1], *self.settings.hidden, self.shape[2])
 
 
@@ -69,7 +69,7 @@ EXTREME = {
     "small": ((1_000, 1_000), 581_469, 82.88, 65.0),
     "large": ((500_000, 500_000), 19_383_046, 81.83, 4914.0),
 }
-"""Hidden widths, connections, accuracy and seconds in all of the two extreme models."""
+"""Hidden widths, connections, accuracy and total seconds of the two extreme models."""
 
 REWIRE_SECONDS = {
     500: (0.58, 0.14),
@@ -80,19 +80,19 @@ REWIRE_SECONDS = {
 """Mean seconds of Implementations I and II for square layers."""
 
 BEST_RUN = {"GSE13159": 88.10, "GLI-85": 100.0}
-"""Accuracy of the best run, where the text names it."""
+"""Accuracy of the best run, if the text gives it."""
 
 PEAK_BY_LAYERS = {
     "GSE13159": {1: "below 88.12", 2: "88.12", 3: "below 88.12"},
     "CLL-SUB-111": {1: "below 80", 2: "81.11", 3: "below 80"},
-    "SMK-CAN-187": {1: "picture only", 2: "picture only", 3: "picture only"},
+    "SMK-CAN-187": {1: "figure only", 2: "figure only", 3: "figure only"},
     "GLI-85": {1: "100", 2: "100, then near 80", 3: "100, then near 80"},
 }
-"""What the text says about the peak with one, two and three hidden layers."""
+"""The peak with one, two and three hidden layers, as given in the text."""
 
 GLI_REMARK = (
     "GLI-85: the paper's 486,350 connections and 490,270,000 dense ones belong to 22,000 hidden"
-    " neurons; its table of widths says 20,000, which is what is built here."
+    " neurons; its table of widths has 20,000, which is used here."
 )
 
 
@@ -102,24 +102,26 @@ STAND_IN = "generated stand-in"
 def paper_data(
     known: PaperSet, *, path: Path | None = None, scale: float = 1.0, seed: int = 0
 ) -> tuple[Dataset, str]:
-    """Return the data of an experiment and what they are: the real set, or a stand-in.
+    """Return the data of an experiment and their kind: the real set or a generated stand-in.
 
     Parameters
     ----------
     known : PaperSet
-        Which set.
+        The data set.
     path : Path, optional
-        A file of the real set.  Without it, the folder of data sets is looked into; nothing is
-        downloaded.
+        A file with the real set.  Without it, the set is read from the folder of data sets if it is
+        there; nothing is downloaded.
     scale : float
-        Below 1, the stand-in has this fraction of the features.  Real data are never cut.
+        Below 1, a stand-in with this fraction of the features is used.  A real file is not reduced.
     seed : int
-        Of the stand-in.
+        Seed of the stand-in.
     """
     if path is not None:
         data = read(path)
         if data.y is None or data.class_names is None:
-            raise InvalidInputError(f"{path}: no classes were found.")
+            raise InvalidInputError(
+                f"{path}: no class labels were found; the paper's experiments need them."
+            )
         return data, f"{known.name}, {path.name}"
     if scale == 1.0:
         try:

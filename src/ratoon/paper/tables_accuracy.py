@@ -1,4 +1,4 @@
-"""The paper's tables and figures about accuracy: SET against FixProb, depth, dropout."""
+"""The paper's tables and figures on accuracy: SET and FixProb, depth, dropout."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.paper.reproduction import OPTIMISTIC, Reproduction, paper_sets, what_it_is
+from ratoon.paper.reproduction import OPTIMISTIC, Reproduction, add_notes, paper_sets
 from ratoon.paper.runs import VALIDATION, Effort, percent, run_trials
 from ratoon.paper.sets import BEST_RUN, GLI, PEAK_BY_LAYERS, PaperSet
 
 
 def accuracy(effort: Effort) -> Reproduction:
-    """Compare SET with FixProb on every set, by the paper's protocol and by honest ones."""
+    """Compare SET with FixProb on every set, by the paper's and by unbiased protocols."""
     columns = ["data set", "data", "method", "paper", "best test epoch", "last epoch"]
     found = Reproduction("Test accuracy in %, SET-MLP and FixProb", [*columns, "validation-chosen"])
     for known in paper_sets(effort):
@@ -37,11 +37,11 @@ def accuracy(effort: Effort) -> Reproduction:
             )
             found.curves.setdefault(known.name, {})[method] = [t.test_accuracy for t in trials]
     found.notes.append(OPTIMISTIC)
-    return what_it_is(found, effort)
+    return add_notes(found, effort)
 
 
 def curves(effort: Effort) -> Reproduction:
-    """Follow the test accuracy of SET and FixProb over the epochs."""
+    """Compute the test accuracy of SET and FixProb after every epoch."""
     found = Reproduction(
         "Learning curves: test accuracy in % after every epoch",
         ["data set", "data", "method", "first", "middle", "last", "mean change between epochs"],
@@ -52,8 +52,8 @@ def curves(effort: Effort) -> Reproduction:
         for method in ("SET", "FixProb"):
             trials = run_trials(data, effort.settings(known), effort, method=method)
             _add_curve(found, known.name, kind, method, [t.test_accuracy for t in trials])
-    found.notes.append("the paper shows this as a picture: SET above FixProb, and less steady.")
-    return what_it_is(found, effort)
+    found.notes.append("the paper has a figure: SET is above FixProb and varies more.")
+    return add_notes(found, effort)
 
 
 def _add_curve(
@@ -67,7 +67,7 @@ def _add_curve(
 
 
 def confusion(effort: Effort) -> Reproduction:
-    """Count predicted against true classes in the best run of SET."""
+    """Count predicted and true classes in the best run of SET."""
     found = Reproduction(
         "Confusion matrices of SET-MLP (last epoch)",
         ["data set", "data", "best run, paper", "best run", "mean of runs"],
@@ -83,18 +83,18 @@ def confusion(effort: Effort) -> Reproduction:
             np.array(best.test_predictions),
             data.class_names,
         )
-        paper = f"{BEST_RUN[known.name]:.2f}" if known.name in BEST_RUN else "picture only"
+        paper = f"{BEST_RUN[known.name]:.2f}" if known.name in BEST_RUN else "figure only"
         found.rows.append(
             [known.name, kind, paper, percent([best.last]), percent([t.last for t in trials])]
         )
     found.notes.append("the best of several runs, chosen on the test rows, is optimistic.")
-    return what_it_is(found, effort)
+    return add_notes(found, effort)
 
 
 def _variants(
     effort: Effort, known: PaperSet, variants: dict[str, dict[str, Any]], found: Reproduction
 ) -> None:
-    """Run variants of a set's settings; the paper's remark is the entry "paper"."""
+    """Run variants of the settings of a set; the entry "paper" is the paper's result."""
     data, kind = effort.data(known)
     found.kinds[known.name] = kind
     for name, change in variants.items():
@@ -120,11 +120,11 @@ def layers(effort: Effort) -> Reproduction:
             for n in (1, 2, 3)
         }
         _variants(effort, known, variants, found)
-    return what_it_is(found, effort)
+    return add_notes(found, effort)
 
 
 def dropout(effort: Effort) -> Reproduction:
-    """See whether dropout keeps two hidden layers from overfitting on GLI-85."""
+    """Train two hidden layers on GLI-85 with and without dropout."""
     found = Reproduction("Dropout 0.5 on GLI-85, two hidden layers", _VARIANT_COLUMNS)
     width = effort.settings(GLI).hidden[0]
     variants: dict[str, dict[str, Any]] = {
@@ -134,19 +134,19 @@ def dropout(effort: Effort) -> Reproduction:
             "hidden": (width,) * 2,
             "dropout": 0.5,
             "method": "FixProb",
-            "paper": "picture only",
+            "paper": "figure only",
         },
     }
     _variants(effort, GLI, variants, found)
-    return what_it_is(found, effort)
+    return add_notes(found, effort)
 
 
 def no_hidden(effort: Effort) -> Reproduction:
-    """See how far inputs wired straight to outputs get on GLI-85."""
+    """Train a network without hidden layers on GLI-85."""
     found = Reproduction("No hidden layer on GLI-85", _VARIANT_COLUMNS)
     variants: dict[str, dict[str, Any]] = {
         "no hidden layer": {"hidden": (), "paper": "does not reach 100"},
         "one hidden layer": {"paper": "94.48"},
     }
     _variants(effort, GLI, variants, found)
-    return what_it_is(found, effort)
+    return add_notes(found, effort)

@@ -1,4 +1,4 @@
-"""The paper's tables and figures about size and time: connections, seconds, extreme models."""
+"""The paper's tables and figures on size and time: connections, seconds, extreme models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ratoon.evolution import SET, Clock
 from ratoon.evolution.paper import rewire_one_by_one, rewire_vectorised
 from ratoon.layers import make_layer
 from ratoon.network import SparseMLP
-from ratoon.paper.reproduction import Reproduction, paper_sets, what_it_is
+from ratoon.paper.reproduction import Reproduction, add_notes, paper_sets
 from ratoon.paper.runs import Effort, dense, one_trial, percent, run_trials
 from ratoon.paper.sets import (
     EXTREME,
@@ -30,7 +30,7 @@ from ratoon.paper.trial import PaperSettings, TrialResult
 
 
 def connections(effort: Effort) -> Reproduction:
-    """Count connections and positions of the paper's networks."""
+    """Count the connections and positions of the paper's networks."""
     columns = ["data set", "paper", "ours", "differs", "dense", "sparsity"]
     found = Reproduction("Connections and sparsity", columns)
     exactly = {}
@@ -53,8 +53,8 @@ def connections(effort: Effort) -> Reproduction:
         exactly[known.name] = f"{known.name} {exact.n_connections:,}"
         found.counts[known.name] = (n, network.n_positions)
     found.notes.append(
-        'ours is start="paper": positions drawn with repetition as the authors do, so nearly full'
-        " output layers get fewer. ratoon's own start draws as many as asked for:"
+        'ours is start="paper": positions are drawn with repetition, as by the authors, so nearly'
+        " full output layers get fewer. The default start draws the exact number:"
         f" {'; '.join(exactly.values())}."
     )
     if GLI.name in effort.sets:
@@ -63,12 +63,12 @@ def connections(effort: Effort) -> Reproduction:
 
 
 def time_per_epoch(effort: Effort) -> Reproduction:
-    """Take the time of an epoch."""
+    """Measure the time of an epoch."""
     found = Reproduction(
-        "Seconds per epoch, one thread unless asked otherwise",
+        "Seconds per epoch, one thread by default",
         ["data set", "data", "train, paper", "train, ours", "test, paper", "test, ours"],
     )
-    # Alone on the machine: a second training beside it would be in the figures.
+    # One trial at a time: a second training at the same time would distort the times.
     effort = replace(effort, trials=1, epochs=min(effort.epochs or 5, 5), n_jobs=1)
     for known in paper_sets(effort):
         data, kind = effort.data(known)
@@ -95,8 +95,8 @@ def time_per_epoch(effort: Effort) -> Reproduction:
             "paper": known.train_seconds,
             "ours": trial.seconds_per_epoch(),
         }
-    found.notes.append("the paper's machine: Intel Core i7-4700MQ, one thread; times of another.")
-    return what_it_is(found, effort)
+    found.notes.append("the paper's times are of an Intel Core i7-4700MQ, one thread.")
+    return add_notes(found, effort)
 
 
 def extreme(effort: Effort) -> Reproduction:
@@ -106,18 +106,18 @@ def extreme(effort: Effort) -> Reproduction:
         "Extreme models on Leukemia, dropout 0.4",
         [*columns, "seconds, paper", "ours", "accuracy, paper", "best test epoch", "last epoch"],
     )
-    effort = replace(effort, n_jobs=1)  # seconds are told, and a training beside would be in them
+    effort = replace(effort, n_jobs=1)  # a second training at the same time would distort the times
     data, kind = effort.data(LEUKEMIA)
     found.kinds[LEUKEMIA.name] = kind
     epochs = min(effort.epochs or EXTREME_SETTINGS.n_epochs, EXTREME_SETTINGS.n_epochs)
     for name, (hidden, connections, accuracy, seconds) in EXTREME.items():
         widths = tuple(max(10, round(effort.scale * width)) for width in hidden)
         settings = replace(EXTREME_SETTINGS, hidden=widths, n_epochs=epochs)
-        trials, rate = _trials_that_end(data, settings, effort)
+        trials, rate = _trials_without_divergence(data, settings, effort)
         if rate != settings.learning_rate:
             found.notes.append(
                 f"{name}: on these data training diverges at the paper's learning rate,"
-                f" {settings.learning_rate:g}, which it calls very eager; the row has {rate:g}."
+                f" {settings.learning_rate:g}; the row uses {rate:g}."
             )
         spent = float(np.mean([trial.seconds for trial in trials]))
         built = trials[0]
@@ -138,14 +138,14 @@ def extreme(effort: Effort) -> Reproduction:
         )
         found.curves.setdefault(LEUKEMIA.name, {})[name] = [t.test_accuracy for t in trials]
         found.seconds[name] = {"paper": seconds, "ours": spent}
-    found.notes.append("seconds: training and testing in all, mean of the trials.")
-    return what_it_is(found, replace(effort, epochs=epochs), paper_epochs=5)
+    found.notes.append("seconds: total of training and testing, mean over the trials.")
+    return add_notes(found, replace(effort, epochs=epochs), paper_epochs=5)
 
 
-def _trials_that_end(
+def _trials_without_divergence(
     data: Dataset, settings: PaperSettings, effort: Effort
 ) -> tuple[list[TrialResult], float]:
-    """Return trials at the learning rate of the settings, or a tenth of it if they diverge."""
+    """Run trials with the learning rate of the settings, or a tenth of it if they diverge."""
     for rate in (settings.learning_rate, settings.learning_rate / 10):
         try:
             return run_trials(data, replace(settings, learning_rate=rate), effort), rate
@@ -156,7 +156,7 @@ def _trials_that_end(
 
 
 def rewiring(effort: Effort) -> Reproduction:
-    """Take the time of one rewiring, as the paper does it and as we do."""
+    """Measure the time of one rewiring with the paper's implementations and with ratoon."""
     found = Reproduction(
         "Seconds of one rewiring of a square layer, epsilon 10",
         ["size", "connections", "I, paper", "I, here", "II, paper", "II, here", "ratoon"],
@@ -183,14 +183,14 @@ def rewiring(effort: Effort) -> Reproduction:
             "II, paper": two,
             **dict(zip(names, times, strict=True)),
         }
-    found.notes.append("best of several; the paper does not say how dense its layers were.")
+    found.notes.append("best of several runs; the paper does not give the density of its layers.")
     return found
 
 
 def _best_of(times: int, run: Callable[[], Any]) -> float:
-    spent = []
+    seconds = []
     for _ in range(times):
         started = time.perf_counter()
         run()
-        spent.append(time.perf_counter() - started)
-    return min(spent)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)

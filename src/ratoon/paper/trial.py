@@ -37,7 +37,7 @@ from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """Hyperparameters of an experiment of the paper; the defaults are those of GLI-85."""
+    """Hyperparameters of an experiment in the paper; the defaults are those of GLI-85."""
 
     hidden: tuple[int, ...] = (20_000,)
     epsilon: float = 10.0
@@ -70,7 +70,7 @@ class PaperSettings:
 
 @dataclass
 class Trial:
-    """What a trial came to."""
+    """The result of a trial, with its network and history."""
 
     name: str
     network: SparseMLP
@@ -93,22 +93,22 @@ class Trial:
 
     @property
     def chosen(self) -> float | None:
-        """Test accuracy at the epoch that the validation rows chose."""
+        """Test accuracy at the epoch with the best validation score."""
         return None if self.chosen_epoch is None else self.test_accuracy[self.chosen_epoch]
 
     @property
     def best(self) -> float:
-        """Best test accuracy of all epochs: the paper's figure, optimistic."""
+        """Best test accuracy of all epochs, which the paper reports; it is optimistic."""
         return max(self.test_accuracy)
 
     def seconds_per_epoch(self) -> float:
-        """Median time of an epoch, training and rewiring."""
+        """Return the median time of an epoch, including rewiring."""
         times = np.add(self.history.column("train_seconds"), self.history.column("rewire_seconds"))
         return float(np.median(times))
 
 
-class _WatchTest(Callback):
-    """Note the accuracy on the test rows after every epoch; nothing else looks at it."""
+class _TestAccuracy(Callback):
+    """Record the accuracy on the test rows after every epoch; training does not use it."""
 
     def __init__(self, trial: Trial, x: Array, n_threads: int) -> None:
         self.trial = trial
@@ -120,8 +120,8 @@ class _WatchTest(Callback):
         del record
         outputs = training.network.outputs(self.x, n_threads=self.n_threads)
         self.trial.test_predictions = outputs.argmax(axis=1)
-        right = self.trial.test_predictions == self.trial.test_labels
-        self.trial.test_accuracy.append(float(np.mean(right)))
+        correct = self.trial.test_predictions == self.trial.test_labels
+        self.trial.test_accuracy.append(float(np.mean(correct)))
 
 
 def run_trial(
@@ -137,13 +137,14 @@ def run_trial(
     validation_fraction: float = 0.0,
     n_threads: int = 1,
     callbacks: Sequence[Callback] = (),
-    bears_divergence: bool = False,
+    allow_divergence: bool = False,
 ) -> Trial:
-    """Train on the training rows and note test accuracy per epoch.
+    """Train on the training rows and record the test accuracy after every epoch.
 
-    ``y`` holds class numbers from 0.  Features are z-scored with the mean and deviation of the
-    rows that are trained on.  With ``bears_divergence`` a training that diverges after some whole
-    epochs stands still there, and ``diverged`` is the epoch, counted from 1, that it did not end.
+    ``y`` has class numbers from 0.  Features are standardised with the mean and standard deviation
+    of the rows used for training.  With ``allow_divergence``, training that diverges after at least
+    one complete epoch stops; the remaining epochs get the last test accuracy, and ``diverged`` is
+    the epoch, counted from 1, that was not completed.
     """
     n_classes = int(y.max()) + 1
     validation_rows: Array = np.empty(0, dtype=np.int64)
@@ -174,13 +175,13 @@ def run_trial(
         history=trial.history,
         validation=data_of(validation_rows) if validation_rows.size else None,
         scorer=_accuracy,
-        callbacks=[_WatchTest(trial, x[test_rows], n_threads), *callbacks],
+        callbacks=[_TestAccuracy(trial, x[test_rows], n_threads), *callbacks],
     )
     try:
         training.run()
     except DivergenceError:
         done = len(trial.test_accuracy)
-        if not bears_divergence or done == 0:
+        if not allow_divergence or done == 0:
             raise
         trial.diverged = done + 1
         trial.test_accuracy += trial.test_accuracy[-1:] * (settings.n_epochs - done)
@@ -193,7 +194,7 @@ def _accuracy(outputs: Array, data: TrainingData) -> float:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a trial came to, without its network.
+    """The result of a trial without its network, as a `TrialStore` keeps it.
 
     Examples
     --------
@@ -215,7 +216,7 @@ class TrialResult:
 
     @property
     def best(self) -> float:
-        """Best test accuracy of all epochs: the paper's figure, optimistic."""
+        """Best test accuracy of all epochs, which the paper reports; it is optimistic."""
         return max(self.test_accuracy)
 
     @property
@@ -225,7 +226,7 @@ class TrialResult:
 
     @property
     def chosen(self) -> float | None:
-        """Test accuracy at the epoch that the validation rows chose."""
+        """Test accuracy at the epoch with the best validation score."""
         if self.validation_scores is None:
             return None
         return self.test_accuracy[int(np.argmax(self.validation_scores))]
@@ -237,7 +238,7 @@ class TrialResult:
 
 
 def result_of(trial: Trial, seconds: float) -> TrialResult:
-    """Return what is kept of a trial that took so many seconds."""
+    """Return the `TrialResult` of a trial and its duration."""
     scores = trial.history.column("validation_score")
     return TrialResult(
         trial.name,
@@ -255,7 +256,7 @@ def result_of(trial: Trial, seconds: float) -> TrialResult:
 
 @dataclass
 class TrialStore:
-    """Results by what they are results of: in memory, and in a folder where one is given.
+    """Results of trials by their description, in memory and optionally in a folder.
 
     Examples
     --------
@@ -284,7 +285,7 @@ class TrialStore:
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Under another name first: a file that is there is whole.
+        # Written to a temporary file and renamed, so that a result file is always complete.
         unfinished = self.folder / f"{key}.{os.getpid()}.tmp"
         text = json.dumps({"what": what, "result": asdict(result)})
         unfinished.write_text(text, encoding="utf-8")
@@ -304,4 +305,4 @@ def _read(path: Path, what: dict[str, Any]) -> TrialResult | None:
         fields = {**found["result"], "widths": tuple(found["result"]["widths"])}
         return TrialResult(**fields)
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # damaged or of another version: the trial is run again
+        return None  # damaged or from another version: the trial is run again
