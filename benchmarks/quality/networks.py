@@ -20,10 +20,10 @@ from quality.sets import Split, standardised
 from ratoon import SparseMLPClassifier
 from ratoon.estimators.strengths import strengths
 from ratoon.evolution import SET, GuidedSET, Strategy
-from ratoon.experiments.trial import PaperSettings, run_trial
 from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
 from ratoon.optimizers import Adam, make_schedule
+from ratoon.paper.trial import PaperSettings, run_trial
 from ratoon.topology import Topology
 from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 from ratoon.training.runner import run_by

@@ -68,7 +68,7 @@ def test_what_was_reordered_or_left_out_is_told(ratoon, model, new, tmp_path):
     other = write_table(tmp_path / "other.csv", columns=[*names[::-1], "stranger"], outcome=False)
     told = ratoon("predict", model, other)
     assert "12 of 12 features found (100.0%); 1 extra left out (stranger)" in told.err
-    assert "brought into order" in told.err
+    assert "reordered" in told.err
     assert "found" not in ratoon("predict", model, other, "-q").err
 
 
@@ -78,7 +78,7 @@ def test_too_many_missing_features_are_named(ratoon, model, tmp_path):
     )
     told = ratoon("predict", model, few)
     assert told.code == 1
-    assert "10 of the 12 features wanted are there (83.3%)" in told.err
+    assert "10 of the 12 required features are present (83.3%)" in told.err
     assert "gene0, gene1" in told.err
     assert "--min-coverage" in told.err
     told = ratoon("predict", model, few, "--min-coverage", "0.8")

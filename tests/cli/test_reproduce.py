@@ -40,12 +40,12 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert main([*arguments, "--trials", "1", "-o", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main([*arguments, "--trials", "2", "-o", str(tmp_path)]) == 0
-    assert capsys.readouterr().err.count("kept from before") == 2
+    assert capsys.readouterr().err.count("from the store") == 2
 
 
 def test_a_picture_says_when_its_data_are_a_stand_in():
     from ratoon.cli.reproduce_pictures import _told
-    from ratoon.experiments.reproduction import Reproduction
+    from ratoon.paper.reproduction import Reproduction
 
     found = Reproduction("Accuracy", [], kinds={"GLI-85": "generated stand-in", "SMK": "SMK"})
     assert _told(found, "GLI-85") == "GLI-85: generated stand-in"

@@ -363,4 +363,4 @@ def test_groups_that_do_not_fit_are_refused_with_a_way_out(ratoon, table, pathwa
     other = tmp_path / "other.tsv"
     other.write_text("ENSG01\tset1\n")
     told = ratoon("train", table, *how, "--groups", other)
-    assert "Are they named alike?" in told.err
+    assert "Do both use the same names?" in told.err

@@ -67,13 +67,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_would_lose_its_meaning_is_refused(case):
+def test_values_that_cannot_be_converted_are_refused(case):
     values, error = REFUSED[case]
     with pytest.raises(error):
         as_matrix(values)
 
 
-def test_a_signalling_nan_is_a_missing_value_like_any_other():
+def test_a_signalling_nan_is_a_missing_value():
     signalling = np.array([[0x7FF0000000000001]], dtype=np.uint64).view(np.float64)
     assert np.isnan(as_matrix(signalling)[0, 0])
 
@@ -91,7 +91,7 @@ def test_every_sparse_format_becomes_canonical_csr(kind):
     assert_array_equal(result.toarray(), X)
 
 
-def test_unsorted_duplicates_are_summed_and_the_original_is_left_alone():
+def test_unsorted_duplicates_are_summed_and_the_original_is_unchanged():
     data, indices, indptr = np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])
     matrix = sp.csr_matrix((data, indices, indptr), shape=(1, 3))
     result = checked_csr(matrix)
@@ -134,7 +134,7 @@ def test_bad_indices_never_reach_compiled_code(matrix):
     st.integers(0, 4),
     st.integers(0, 4),
 )
-def test_the_check_accepts_exactly_what_is_inside(indptr, indices, n_major, n_minor):
+def test_the_check_accepts_exactly_the_valid_indices(indptr, indices, n_major, n_minor):
     indptr, indices = np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int64)
     sound = (
         len(indptr) == n_major + 1

@@ -1,6 +1,6 @@
 """Small files that unpack to gigabytes: refused within two seconds and half a gigabyte.
 
-The bombs are 2 GiB of zeros.  To make them cheaply, a piece of 16 MiB is compressed once and its
+The bombs are 2 GiB of zeros.  To make them cheaply, a chunk of 16 MiB is compressed once and its
 compressed bytes are repeated, which deflate allows after a full flush.
 """
 
@@ -81,12 +81,12 @@ for path in sys.argv[1:]:
     try:
         read(path)
     except FormatError as error:
-        said = "limit" in str(error)
+        refused = "limit" in str(error)
     else:
-        said = False
+        refused = False
     # Not getrusage: that peak begins with what the process had before it became this program.
     status = Path("/proc/self/status").read_text()
-    print(said, int(status.split("VmHWM:")[1].split()[0]) // 1024)
+    print(refused, int(status.split("VmHWM:")[1].split()[0]) // 1024)
 """
 
 
@@ -101,11 +101,11 @@ def test_every_bomb_is_refused_in_little_memory(tmp_path):
     for name, line in zip(BOMBS, done.stdout.splitlines(), strict=True):
         refused, megabytes = line.split()
         assert refused == "True", name
-        # Of 2 GiB that it would become; whoever unpacked it all would also be slow.
+        # Unpacked completely, it would take 2 GiB.
         assert int(megabytes) < 512, name
 
 
-def test_what_shrinks_a_lot_in_all_honesty_is_read(tmp_path):
+def test_a_highly_compressed_harmless_file_is_read(tmp_path):
     X = np.zeros((1000, 2000), dtype=np.float64)
     X[:, 0] = np.arange(1000)
     np.savez_compressed(tmp_path / "a.npz", X=X)

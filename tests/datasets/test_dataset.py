@@ -11,7 +11,7 @@ from ratoon.errors import InvalidInputError
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
-def test_it_cannot_be_changed_by_accident():
+def test_attributes_cannot_be_assigned():
     data = Dataset(X)
     with pytest.raises(dataclasses.FrozenInstanceError):
         data.X = X + 1
@@ -31,7 +31,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_parts_that_do_not_fit_each_other_are_refused(case):
+def test_inconsistent_parts_are_refused(case):
     with pytest.raises(InvalidInputError):
         Dataset(**{"X": X} | BAD[case])
 

@@ -13,14 +13,14 @@ from ratoon.errors import FormatError, InvalidInputError
 
 
 @given(st.lists(st.text("ab\t ", max_size=5)), st.booleans(), st.booleans())
-def test_lines_come_back_as_written(tmp_path_factory, lines, packed, windows):
+def test_lines_are_read_as_written(tmp_path_factory, lines, packed, windows):
     path = tmp_path_factory.mktemp("lines") / "a.txt"
     content = (("\r\n" if windows else "\n").join(lines) + "\n").encode()
     path.write_bytes(gzip.compress(content) if packed else content)
     assert [line.decode() for line in read_lines(path, Limits())] == lines or lines == []
 
 
-def test_a_long_file_keeps_its_lines_across_pieces(write):
+def test_a_long_file_keeps_its_lines_across_chunks(write):
     lines = [str(i).encode() * (i % 50) for i in range(60_000)]
     path = write("a.txt", b"\n".join(lines))
     assert list(read_lines(path, Limits())) == lines
@@ -43,7 +43,7 @@ def test_a_damaged_gzip_is_refused(write):
     survey(write("c.gz", gzip.compress(b"x") + b"\0" * 512), Limits())
 
 
-def test_a_missing_file_is_named_with_its_neighbours(write):
+def test_a_missing_file_is_an_error_with_similar_names(write):
     path = write("colon.mat", "x")
     with pytest.raises(InvalidInputError, match=r"(?s)no such file.*colon\.mat"):
         read(path.with_name("colon.npz"))
@@ -58,12 +58,12 @@ def test_folders_and_pipes_are_not_opened(tmp_path):
             read(tmp_path / "pipe.csv")
 
 
-def test_a_file_beyond_the_limit_is_not_opened(write):
+def test_a_file_above_the_limit_is_not_opened(write):
     with pytest.raises(FormatError, match="limit is 10"):
         read(write("a.csv", "id,a\nA,1\nB,2\n"), limits=Limits(file_bytes=10))
 
 
-def test_odd_file_names_are_no_obstacle(tmp_path):
+def test_unusual_file_names_are_read(tmp_path):
     for name in ("with blank.csv", "ünïcödé.csv", "a.b.c.csv", "noextension"):
         path = tmp_path / name
         path.write_text("id,a\nA,1\nB,2\n")
@@ -86,6 +86,6 @@ def test_a_symbolic_link_to_a_file_is_followed(write, tmp_path):
         ("a.npy", b"\x93NUMPY\x01\x00"),
     ],
 )
-def test_pickles_and_files_that_are_not_what_they_say_are_refused(write, name, content):
+def test_pickles_and_files_with_a_wrong_extension_are_refused(write, name, content):
     with pytest.raises(FormatError, match=name):
         read(write(name, content))

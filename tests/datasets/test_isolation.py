@@ -35,7 +35,7 @@ def test_the_result_is_the_same_as_in_this_process(write, tmp_path):
     same(read(tmp_path / "b.npz", isolated=True, **options), read(tmp_path / "b.npz", **options))
 
 
-def test_errors_keep_their_kind_and_their_words(write):
+def test_errors_keep_their_type_and_message(write):
     path = write("a.csv", CSV)
     with pytest.raises(InvalidInputError, match="no column 'stage'"):
         read(path, label="stage", isolated=True)
@@ -43,8 +43,8 @@ def test_errors_keep_their_kind_and_their_words(write):
         read(write("bad.csv", CSV + "C,1"), isolated=True)
 
 
-def stand_in(monkeypatch, tmp_path, code):
-    """Let the child run other code, as a file that takes it over would."""
+def replace_child(monkeypatch, tmp_path, code):
+    """Let the child run other code, as a malicious file would."""
     script = tmp_path / "child.py"
     script.write_text(code)
     run = isolation.subprocess.run
@@ -55,32 +55,32 @@ def stand_in(monkeypatch, tmp_path, code):
     )
 
 
-def test_a_reader_that_dies_takes_nothing_with_it(write, tmp_path, monkeypatch):
+def test_a_crash_of_the_reader_is_an_error_in_this_process(write, tmp_path, monkeypatch):
     code = """
 import os, signal
 signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # a sanitizer has a handler of its own
 os.kill(os.getpid(), signal.SIGSEGV)
 """
-    stand_in(monkeypatch, tmp_path, code)
+    replace_child(monkeypatch, tmp_path, code)
     with pytest.raises(FormatError, match=f"signal {signal.SIGSEGV:d}"):
         read(write("a.csv", CSV), isolated=True)
     assert os.getpid()
 
 
 def test_a_reader_that_hangs_is_stopped(write, tmp_path, monkeypatch):
-    stand_in(monkeypatch, tmp_path, "import time; time.sleep(60)")
+    replace_child(monkeypatch, tmp_path, "import time; time.sleep(60)")
     with pytest.raises(FormatError, match=r"more than 0\.3 seconds"):
         read(write("a.csv", CSV), isolated=Isolation(seconds=0.3))
 
 
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer ends the process that runs out of memory")
-def test_a_reader_that_wants_too_much_memory_is_refused(tmp_path):
+def test_a_reader_that_needs_too_much_memory_is_stopped(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones((3000, 1000)))
     with pytest.raises(FormatError, match="needs more than 5000000 bytes of memory"):
         read(tmp_path / "a.npz", isolated=Isolation(memory_bytes=5_000_000))
 
 
-def test_indices_from_the_child_are_checked_like_any_others(write, tmp_path, monkeypatch):
+def test_indices_from_the_child_are_checked(write, tmp_path, monkeypatch):
     code = """
 import json, sys, numpy as np
 from pathlib import Path
@@ -88,9 +88,9 @@ folder = Path(json.load(sys.stdin)["folder"])
 for part, values in (("data", [1.0]), ("indices", [10**6]), ("indptr", [0, 1])):
     np.save(folder / f"X_{part}.npy", np.array(values))
 names = dict.fromkeys(("feature_names", "sample_names", "class_names", "sha256"))
-said = {"sparse": True, "shape": [1, 3], "has_y": False, "notes": [], **names}
-(folder / "answer.json").write_text(json.dumps(said))
+result = {"sparse": True, "shape": [1, 3], "has_y": False, "notes": [], **names}
+(folder / "answer.json").write_text(json.dumps(result))
 """
-    stand_in(monkeypatch, tmp_path, code)
+    replace_child(monkeypatch, tmp_path, code)
     with pytest.raises(FormatError, match="index 1000000 lies outside"):
         read(write("a.csv", CSV), isolated=True)

@@ -12,7 +12,7 @@ NAMES = {"feature_names": ("a", "b", "c"), "sample_names": ("p", "q", "r", "s")}
 
 
 @pytest.mark.parametrize(("how", "filled"), [("mean", 2.0), ("median", 1.0), ("zero", 0.0)])
-def test_gaps_are_filled_per_feature_and_empty_features_with_zero(how, filled):
+def test_missing_values_are_filled_per_feature_and_empty_features_with_zero(how, filled):
     data = treat_missing(Dataset(X, **NAMES), how)
     assert data.X[2, 0] == filled
     assert_array_equal(data.X[:, 1], 0)
@@ -21,31 +21,31 @@ def test_gaps_are_filled_per_feature_and_empty_features_with_zero(how, filled):
     assert np.isnan(X[2, 0]), "the original is left alone"
 
 
-def test_features_or_samples_with_gaps_are_left_out():
+def test_features_or_samples_with_missing_values_are_dropped():
     assert treat_missing(Dataset(X, **NAMES), "drop").feature_names == ("c",)
     part = Dataset(X[:, [0, 2]], sample_names=NAMES["sample_names"])
     assert treat_missing(part, "drop_samples").sample_names == ("p", "q", "s")
-    with pytest.raises(InvalidInputError, match="every one of the samples"):
+    with pytest.raises(InvalidInputError, match="all samples have a missing value"):
         treat_missing(Dataset(X), "drop_samples")
 
 
-def test_by_default_the_first_gap_is_named():
+def test_by_default_the_error_names_the_first_missing_value():
     with pytest.raises(InvalidInputError, match=r"5 values.*sample 'p', feature 'b'"):
         treat_missing(Dataset(X, **NAMES))
     with pytest.raises(InvalidInputError, match="sample 1, feature 2"):
         treat_missing(Dataset(X))
 
 
-def test_gaps_can_be_kept():
+def test_missing_values_can_be_kept():
     assert np.isnan(treat_missing(Dataset(X), "keep").X).sum() == 5
 
 
-def test_infinities_are_refused_whatever_is_asked():
+def test_infinities_are_refused_for_every_option():
     with pytest.raises(InvalidInputError, match="1 values are infinite"):
         treat_missing(Dataset(np.array([[np.inf, 1.0]])), "keep")
 
 
-def test_sparse_gaps_become_zero_or_leave():
+def test_missing_values_of_a_sparse_matrix_become_zero_or_are_dropped():
     matrix = sp.csr_matrix(np.array([[1.0, nan, 0.0], [0.0, 2.0, 0.0]]))
     data = Dataset(matrix, **{"feature_names": ("a", "b", "c")})
     assert_array_equal(treat_missing(data, "zero").X.toarray(), [[1, 0, 0], [0, 2, 0]])
@@ -57,6 +57,6 @@ def test_sparse_gaps_become_zero_or_leave():
         treat_missing(data, "mean")
 
 
-def test_an_unknown_way_is_refused_with_the_known_ones():
+def test_an_unknown_option_is_refused_with_the_valid_ones():
     with pytest.raises(InvalidParameterError, match="one of error, mean"):
         treat_missing(Dataset(X), "knn")

@@ -73,7 +73,7 @@ GOOD = {
 
 
 def mutant(content, rng):
-    """Change, cut, repeat or insert a few bytes, with a taste for limits of integers."""
+    """Change, cut, repeat or insert a few bytes, preferring the limits of integers."""
     content = bytearray(content)
     for _ in range(rng.integers(1, 5)):
         place = int(rng.integers(len(content)))
@@ -118,5 +118,5 @@ def read_mutants(folder, name, count, seed):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_mutants_are_read_or_refused_and_nothing_else(tmp_path, name):
+def test_mutants_are_read_or_refused_with_an_error_of_ours(tmp_path, name):
     read_mutants(tmp_path, name, 150, seed=1)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets import MissingPackageError, formats, optional, read
+from ratoon.datasets import MissingPackageError, optional, read
+from ratoon.datasets.formats.registry import READERS
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 
@@ -19,7 +20,7 @@ from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
         {"format": "xlsx"},
     ],
 )
-def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(write, wrong):
+def test_an_invalid_choice_is_refused_with_the_valid_ones(write, wrong):
     with pytest.raises(InvalidParameterError, match="one of"):
         read(write("a.csv", "id,a\nA,1\nB,2\n"), **wrong)
 
@@ -32,18 +33,18 @@ def test_the_format_can_be_forced(write):
 
 
 def test_every_format_has_a_reader():
-    assert set(formats.READERS) == {
+    assert set(READERS) == {
         "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x"
     }  # fmt: skip
 
 
-def test_a_number_of_labels_that_does_not_fit_is_refused(tmp_path):
+def test_a_wrong_number_of_labels_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3), y=[1, 2])
     with pytest.raises((FormatError, InvalidInputError), match="2 labels for 3 samples"):
         read(tmp_path / "a.npz", label="y")
 
 
-def test_storage_follows_what_is_asked(tmp_path):
+def test_storage_follows_the_sparse_parameter(tmp_path):
     X = np.zeros((400, 500))
     X[:, :10] = 1.5
     np.savez(tmp_path / "a.npz", X=X)
@@ -52,7 +53,7 @@ def test_storage_follows_what_is_asked(tmp_path):
     assert_array_equal(read(tmp_path / "a.npz", sparse=True, dtype="float64").X.toarray(), X)
 
 
-def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch, write):
+def test_a_missing_package_is_an_error_with_its_extra(monkeypatch, write):
     def absent(module):
         raise ImportError(module)
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.stored import can_stay_on_disk, open_stored
+from ratoon.datasets import can_stay_on_disk, open_stored
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.samples.on_disk import DiskRows
 
@@ -17,7 +17,7 @@ def written(path, **arrays):
     return path
 
 
-def test_an_hdf5_file_is_opened_and_its_samples_stay_there(tmp_path):
+def test_an_hdf5_file_is_opened_and_its_samples_stay_on_disk(tmp_path):
     path = written(
         tmp_path / "a.h5", X=X, y=[b"ill", b"well", b"ill", b"ill"], feature_names=["a", "b", "c"]
     )
@@ -48,7 +48,7 @@ def test_labels_of_an_npy_file_are_in_another(tmp_path):
     assert data.class_counts == {"0": 1, "1": 3}
 
 
-def test_what_other_readers_know_is_left_to_them(tmp_path):
+def test_files_of_other_readers_cannot_stay_on_disk(tmp_path):
     with h5py.File(tmp_path / "cells.h5", "w") as file:
         file.create_group("obs")
         file.create_group("var")
@@ -56,16 +56,16 @@ def test_what_other_readers_know_is_left_to_them(tmp_path):
     assert not can_stay_on_disk(tmp_path / "a.csv")
 
 
-def test_values_that_lie_in_another_file_are_refused(tmp_path):
+def test_values_in_another_file_are_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("X", (4, 3), "f4", external=[(str(tmp_path / "raw"), 0, 48)])
     with pytest.raises(FormatError, match="another file"):
         open_stored(tmp_path / "a.h5")
 
 
-def test_damaged_and_absent_files_are_told(tmp_path):
+def test_damaged_and_missing_files_are_errors(tmp_path):
     (tmp_path / "cut.npy").write_bytes(b"\x93NUMPY\x01")
-    with pytest.raises(FormatError, match="not a whole"):
+    with pytest.raises(FormatError, match="not a complete"):
         open_stored(tmp_path / "cut.npy")
     (tmp_path / "cut.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(FormatError, match="damaged"):

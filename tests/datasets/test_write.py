@@ -11,7 +11,7 @@ from ratoon.errors import InvalidParameterError
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv", ".tsv"])
-def test_what_is_written_reads_back_to_the_last_bit(tmp_path, suffix):
+def test_a_written_data_set_is_read_back_bit_for_bit(tmp_path, suffix):
     data, _ = make_microarray(20, 300, 3, 10)
     again = read(write(data, tmp_path / f"a{suffix}"))
     assert_array_equal(again.X, data.X)

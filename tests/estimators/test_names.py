@@ -39,7 +39,7 @@ def test_wrong_names_are_an_error_unless_alignment_is_chosen(model, frame):
         model.predict(shuffled(frame))
     aligned = model.align(shuffled(frame))
     assert_array_equal(model.predict_proba(aligned), model.predict_proba(frame))
-    assert "1 extra left out (stranger); brought into order" in aligned.notes[-1]
+    assert "1 extra left out (stranger); reordered" in aligned.notes[-1]
 
 
 def columns_of(frame):
@@ -87,7 +87,9 @@ def test_without_centring_a_missing_feature_is_0(frame):
 
 def test_below_the_threshold_is_an_error(model, frame):
     few = frame[NAMES[:8]]
-    with pytest.raises(InvalidInputError, match=r"8 of the 10 features wanted are there \(80.0%\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"8 of the 10 required features are present \(80.0%\)"
+    ):
         model.align(few)
     with pytest.warns(FeatureCoverageWarning):
         model.align(few, min_coverage=0.8)

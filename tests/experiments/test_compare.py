@@ -18,7 +18,7 @@ def data():
     return rng.normal(size=(60, 4)) + 2.0 * y[:, None], y
 
 
-def test_a_method_that_sees_something_beats_one_that_does_not(data):
+def test_an_informed_method_beats_a_dummy(data):
     found = compare(*data, METHODS, n_splits=5, n_repeats=2)
     assert found.accuracy["bayes"].shape == (10,)
     difference, p = found.against("bayes", "dummy")
@@ -26,13 +26,13 @@ def test_a_method_that_sees_something_beats_one_that_does_not(data):
     assert p < 0.01
 
 
-def test_on_permuted_labels_nobody_sees_anything(data):
+def test_on_permuted_labels_all_methods_are_at_chance(data):
     found = compare(*data, METHODS, n_permutations=6)
     # 360 predictions near one half: a deviation of 0.026, more as folds share samples.
     assert found.permuted["bayes"].mean() == pytest.approx(0.5, abs=0.12)
 
 
-def test_the_test_is_more_careful_than_an_uncorrected_one():
+def test_the_corrected_p_value_is_larger_than_the_uncorrected_one():
     import scipy.stats
 
     rng = np.random.default_rng(0)

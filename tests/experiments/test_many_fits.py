@@ -1,4 +1,4 @@
-"""Many fits at the same time: processes or a Dask cluster give what one process gives."""
+"""Many fits at the same time: processes and a Dask cluster give the results of one process."""
 
 import joblib
 import numpy as np
@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from ratoon import SparseMLPClassifier, _native
 from ratoon.experiments.compare import compare
 from ratoon.experiments.fan_out import fan_out
-from ratoon.experiments.reproduce import reproduce
-from ratoon.experiments.reproduce_runs import Effort
+from ratoon.paper.reproduce import reproduce
+from ratoon.paper.runs import Effort
 
 pytestmark = pytest.mark.slow  # new processes import a lot
 
@@ -64,15 +64,15 @@ def test_an_ensemble_predicts_what_it_predicts_from_one_process(backend):
 
 def test_a_comparison_is_that_of_one_process(backend):
     how = {"n_splits": 3, "n_repeats": 1, "n_permutations": 1}
-    heard = []
-    found = compare(X, Y, METHODS, **how, tell=heard.append)
+    lines = []
+    found = compare(X, Y, METHODS, **how, tell=lines.append)
     with joblib.parallel_config(backend="sequential"):
         expected = compare(X, Y, METHODS, **how)
     for name in METHODS:
         np.testing.assert_array_equal(found.accuracy[name], expected.accuracy[name])
         np.testing.assert_array_equal(found.permuted[name], expected.permuted[name])
-    assert heard[0].startswith("split 1 of 3: SET")
-    assert len(heard) == 12
+    assert lines[0].startswith("split 1 of 3: SET")
+    assert len(lines) == 12
 
 
 def test_a_table_of_the_paper_is_that_of_one_process(backend):
@@ -90,7 +90,7 @@ def kind_and_threads(x):
     return type(x).__name__, threads
 
 
-def test_a_fit_in_a_worker_maps_its_samples_and_keeps_to_its_thread(backend):
+def test_a_fit_in_a_worker_maps_its_samples_and_uses_one_thread(backend):
     x = RNG.normal(size=(64, 200)).astype(np.float32)
     [(kind, threads)] = fan_out(kind_and_threads, x, [()])
     assert kind == "memmap"

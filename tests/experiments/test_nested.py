@@ -17,14 +17,14 @@ def data():
     return rng.normal(size=(60, 4)) + 2.0 * y[:, None], y
 
 
-def test_a_method_with_a_grid_finds_the_setting_that_works(data):
+def test_a_method_with_a_grid_finds_the_best_setting(data):
     methods = {"near": lambda seed: KNeighborsClassifier()}
     # An inner fold trains on 40: as many neighbours are the same for every sample.
     chosen = nested(methods, {"near": {"n_neighbors": (3, 40)}})["near"](0).fit(*data)
     assert chosen.best_params_ == {"n_neighbors": 3}
 
 
-def test_methods_without_a_grid_stay_as_they_are():
+def test_methods_without_a_grid_are_unchanged():
     methods = {"near": lambda seed: KNeighborsClassifier()}
     assert nested(methods, {})["near"] is methods["near"]
 
@@ -47,7 +47,7 @@ class Spy(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
-def test_rows_that_judge_are_never_seen_while_settings_are_chosen():
+def test_test_rows_are_not_used_to_choose_settings():
     x, y = np.arange(12.0)[:, None], np.arange(12) % 2
     Spy.seen = []
     methods = nested({"spy": lambda seed: Spy()}, {"spy": {"setting": (0, 1)}}, n_inner=2)

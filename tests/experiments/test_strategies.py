@@ -9,7 +9,7 @@ from ratoon.evolution import SET, STRATEGIES, Static
 from ratoon.experiments.strategies import (
     StrategySettings,
     compare_strategies,
-    explored_share,
+    explored_fraction,
     known_strategies,
     run_strategy,
 )
@@ -36,7 +36,7 @@ def test_all_strategies_and_the_settling_variant_are_known():
         known_strategies(["evolve"])
 
 
-def test_a_strategy_that_changes_nothing_is_the_static_network_to_the_bit(data):
+def test_a_strategy_without_changes_is_bitwise_the_static_network(data):
     still = run_strategy("still", SET(zeta=0.0), *data, split=1, settings=SETTINGS)
     static = run_strategy("static", Static(), *data, split=1, settings=SETTINGS)
     assert still.accuracy == static.accuracy
@@ -44,7 +44,7 @@ def test_a_strategy_that_changes_nothing_is_the_static_network_to_the_bit(data):
     assert (still.n_rewirings, static.n_rewirings) == (3, 0)
 
 
-def test_recording_changes_nothing_but_what_is_known(data):
+def test_recording_does_not_change_the_training(data):
     plain = run_strategy("set", SET(), *data, split=0, settings=SETTINGS)
     recorded = run_strategy("set", SET(), *data, split=0, settings=SETTINGS, record=True)
     assert plain.accuracy == recorded.accuracy
@@ -55,12 +55,12 @@ def test_recording_changes_nothing_but_what_is_known(data):
     assert recorded.explored >= static.explored
 
 
-def test_what_was_explored_is_counted_over_all_layers():
+def test_exploration_is_counted_over_all_layers():
     recorder = TopologyRecorder(
         shapes=[(2, 5), (5, 2)],
         start=[squeezed(np.array([0, 1])), squeezed(np.array([3]))],
     )
-    assert explored_share(recorder) == pytest.approx(3 / 20)
+    assert explored_fraction(recorder) == pytest.approx(3 / 20)
 
 
 def test_a_training_that_diverges_is_counted_and_not_averaged(data):
@@ -72,7 +72,7 @@ def test_a_training_that_diverges_is_counted_and_not_averaged(data):
     assert (line.n_diverged, line.accuracy) == (1, 0.5)
 
 
-def test_gains_are_taken_split_by_split_where_neither_diverged():
+def test_gains_are_computed_per_split_without_diverged_runs():
     nan = float("nan")
     runs = [run("static", k, a) for k, a in enumerate([0.5, 0.6, nan, 0.8])]
     runs += [run("set", k, a) for k, a in enumerate([0.6, nan, 0.9, 0.9])]
@@ -84,7 +84,7 @@ def test_gains_are_taken_split_by_split_where_neither_diverged():
     assert rewired.n_diverged == 1
 
 
-def test_runs_with_a_recorder_are_not_timed_where_there_are_others():
+def test_recorded_runs_are_not_timed_if_there_are_others():
     slow, quick = run("set", 0, 0.5, explored=0.4, seconds=9.0), run("set", 1, 0.5, seconds=2.0)
     [line] = StrategyComparison([slow, quick]).lines()
     assert (line.seconds, line.seconds_per_rewiring, line.explored) == (2.0, 0.2, 0.4)

@@ -38,7 +38,8 @@ def demo(
     """
     from ratoon.datasets import make_microarray
     from ratoon.evolution import Static
-    from ratoon.experiments import PaperSettings, run_trial, split_rows
+    from ratoon.experiments import split_rows
+    from ratoon.paper import PaperSettings, run_trial
 
     data, _ = make_microarray(random_state=seed)
     y = data.y

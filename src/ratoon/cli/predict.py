@@ -24,8 +24,7 @@ from ratoon.cli.samples import (
     read_samples,
     without_names,
 )
-from ratoon.datasets import Dataset
-from ratoon.datasets.align import MIN_COVERAGE
+from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.errors import InvalidParameterError
 
 ModelFile = Annotated[Path, typer.Argument(help="Model file written by train.")]

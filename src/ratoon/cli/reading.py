@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from ratoon.datasets.limits import Limits
+from ratoon.datasets import Limits
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _TRUTH = {"true": True, "false": False}

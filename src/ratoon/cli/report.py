@@ -22,8 +22,7 @@ from ratoon.cli.samples import (
     labels_of,
     read_samples,
 )
-from ratoon.datasets import Dataset
-from ratoon.datasets.align import MIN_COVERAGE
+from ratoon.datasets import MIN_COVERAGE, Dataset
 
 
 def report(

@@ -73,11 +73,11 @@ def reproduce(
       ratoon reproduce accuracy --data GLI-85=GLI_85.mat -o results
     """
     from ratoon.cli.reproduce_pictures import draw
-    from ratoon.experiments.paper_figures import PAPER_SETS
-    from ratoon.experiments.reproduce import TABLES
-    from ratoon.experiments.reproduce import reproduce as compute
-    from ratoon.experiments.reproduce_runs import Effort
-    from ratoon.experiments.trial_store import TrialStore
+    from ratoon.paper.reproduce import TABLES
+    from ratoon.paper.reproduce import reproduce as compute
+    from ratoon.paper.runs import Effort
+    from ratoon.paper.sets import PAPER_SETS
+    from ratoon.paper.trial import TrialStore
 
     quiet = quiet or as_json
     effort = Effort(

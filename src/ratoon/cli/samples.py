@@ -13,8 +13,7 @@ import typer
 
 from ratoon.cli.output import say
 from ratoon.cli.reading import explaining_read, reading_options
-from ratoon.datasets import Dataset, read
-from ratoon.datasets.stored import can_stay_on_disk, open_stored
+from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")

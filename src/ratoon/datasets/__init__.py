@@ -1,31 +1,29 @@
-"""Data in: files, public sets and generated data become a `Dataset`."""
+"""Read files, public sets and generated data as a `Dataset`."""
 
-from ratoon.datasets.align import Alignment, align
+from ratoon.datasets.align import MIN_COVERAGE, Alignment, align, read_id_map
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.download import DownloadError
-from ratoon.datasets.fetch import data_folder, fetch, load
-from ratoon.datasets.generate import make_microarray
-from ratoon.datasets.id_map import read_id_map
-from ratoon.datasets.interactions import make_interactions
+from ratoon.datasets.examine import Examination, Finding, examine
+from ratoon.datasets.files import Limits
 from ratoon.datasets.isolation import Isolation
-from ratoon.datasets.knowledge import (
+from ratoon.datasets.make import make_interactions, make_microarray
+from ratoon.datasets.missing import treat_missing
+from ratoon.datasets.optional import MissingPackageError
+from ratoon.datasets.prior import (
     FeatureGroups,
     groups_from_pairs,
     read_edge_list,
     read_gmt,
     read_groups,
 )
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.missing import treat_missing
-from ratoon.datasets.optional import MissingPackageError
+from ratoon.datasets.public.fetch import DownloadError, data_folder, fetch, load
+from ratoon.datasets.public.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.read import read
-from ratoon.datasets.registry import KnownDataset, find_dataset, list_datasets
-from ratoon.datasets.show import Examination, examine
-from ratoon.datasets.suspicion import Finding
+from ratoon.datasets.stored import can_stay_on_disk, open_stored
 from ratoon.datasets.write import write
 from ratoon.topology import Within
 
 __all__ = [
+    "MIN_COVERAGE",
     "Alignment",
     "Dataset",
     "DownloadError",
@@ -38,6 +36,7 @@ __all__ = [
     "MissingPackageError",
     "Within",
     "align",
+    "can_stay_on_disk",
     "data_folder",
     "examine",
     "fetch",
@@ -47,6 +46,7 @@ __all__ = [
     "load",
     "make_interactions",
     "make_microarray",
+    "open_stored",
     "read",
     "read_edge_list",
     "read_gmt",

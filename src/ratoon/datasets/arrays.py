@@ -1,8 +1,8 @@
-"""The border where arrays from outside become arrays we trust.
+"""Check and convert arrays from outside.
 
-A file can hold any kind of array; a `Dataset` holds aligned, native, contiguous floats, and sparse
-matrices whose every index was looked at.  SciPy's own constructor checks the ends of the index
-arrays only, and compiled code that follows a bad index reads or writes outside its memory.
+A file can contain any kind of array; a `Dataset` has aligned, native, contiguous floats, or a
+sparse matrix with every index checked.  SciPy's own constructor checks only the ends of the index
+arrays, and compiled code that follows a bad index reads or writes outside its memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ratoon.errors import FormatError, InvalidInputError
 
 
 def as_matrix(values: Any, *, dtype: DTypeLike = np.float32, source: str = "X") -> Matrix:
-    """Return ``values`` as an owned or aligned float array, or as a checked CSR matrix.
+    """Return ``values`` as an aligned, contiguous float array, or as a checked CSR matrix.
 
     Examples
     --------
@@ -29,12 +29,12 @@ def as_matrix(values: Any, *, dtype: DTypeLike = np.float32, source: str = "X") 
         return checked_csr(values, dtype=dtype, source=source)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidInputError(
-            f"{source}: masked values would be read as numbers.\n"
+            f"{source}: the array has masked values, which would be used as numbers.\n"
             "  Fill them first, for instance values.filled(np.nan), and pass missing='mean'."
         )
     array = np.asarray(values)
     if array.ndim != 2:
-        raise FormatError(f"{source}: a table has two dimensions, this array has {array.ndim}.")
+        raise FormatError(f"{source}: a table needs two dimensions, this array has {array.ndim}.")
     return _as_float(array, dtype, source)
 
 
@@ -44,7 +44,7 @@ def _as_float(array: NDArray[Any], dtype: DTypeLike, source: str) -> NDArray[Any
             f"{source}: values of type {array.dtype} are not numbers.\n"
             "  Store real numbers (integers or floats) and read the file again."
         )
-    # What overflows is looked at below; a signalling NaN is a NaN like any other.
+    # Overflow is checked below; a signalling NaN is treated like any NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         converted = np.require(array, dtype=dtype, requirements=["C", "A"])
     if array.dtype.kind == "f" and array.dtype.itemsize > np.dtype(dtype).itemsize:
@@ -56,7 +56,7 @@ def _check_no_overflow(before: NDArray[Any], after: NDArray[Any], source: str) -
     overflown = np.isinf(after)
     if overflown.any() and not np.isinf(before[overflown]).all():
         raise FormatError(
-            f"{source}: values such as {before[overflown][0]:.3g} do not fit {after.dtype}.\n"
+            f"{source}: values such as {before[overflown][0]:.3g} do not fit into {after.dtype}.\n"
             "  Pass dtype='float64', or scale the data."
         )
 
@@ -150,7 +150,7 @@ def _check_range(indices: NDArray[Any], size: int, what: str, source: str) -> No
 
 
 def sparse_if_mostly_zero(matrix: Matrix, *, threshold: float = 0.1) -> Matrix:
-    """CSR when fewer than ``threshold`` of a dense matrix's values are not zero.
+    """Return a CSR matrix if the fraction of values that are not zero is below ``threshold``.
 
     Examples
     --------

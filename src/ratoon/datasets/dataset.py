@@ -1,4 +1,4 @@
-"""`Dataset`: one matrix, its labels, its names, and where it all came from."""
+"""`Dataset`: a matrix with its labels, names and source."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Matrix: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples in rows, features in columns, and what is known about both.
+    """Samples in rows, features in columns, with labels, names and source.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features) or SciPy CSR matrix
         float32 or float64.
     y : ndarray of shape (n_samples,) or None
-        For classes, int64 codes that index `class_names`; for a continuous target, float64.
+        For classes, int64 codes that index `class_names`; float64 for a continuous target.
     feature_names, sample_names : tuple of str or None
-        None where the file gives none.
+        None if the file has none.
     class_names : tuple of str or None
-        The labels as the file writes them; None for a continuous target or no target.
+        The labels as written in the file; None without labels or with a continuous target.
     source : str
-        Path, address or generator call.
+        Path, URL or generator call.
     sha256 : str or None
-        Digest of the file's bytes as stored (of all files, for a folder).
+        SHA-256 digest of the file as stored (of all files, for a folder).
     notes : tuple of str
-        What the reader decided on its own, for instance which way round the samples lie.
+        Decisions of the reader, for instance whether samples are in rows or in columns.
 
     Examples
     --------
@@ -58,7 +58,9 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if getattr(self.X, "ndim", None) != 2:
-            raise InvalidInputError("Dataset: `X` must have two dimensions, samples by features.")
+            raise InvalidInputError(
+                "Dataset: `X` must be a two-dimensional array or CSR matrix, samples by features."
+            )
         if self.X.dtype not in (np.float32, np.float64):
             raise InvalidInputError(
                 f"Dataset: `X` must be float32 or float64, got {self.X.dtype}; use X.astype."
@@ -78,11 +80,11 @@ class Dataset:
         if self.class_names is None:
             return
         if not np.issubdtype(self.y.dtype, np.integer):
-            raise InvalidInputError("Dataset: with `class_names`, `y` must hold integer codes.")
+            raise InvalidInputError("Dataset: with `class_names`, `y` must contain integer codes.")
         if self.y.size and not 0 <= self.y.min() <= self.y.max() < len(self.class_names):
             raise InvalidInputError(
-                f"Dataset: `y` must lie in 0..{len(self.class_names) - 1}, one per class name;"
-                f" it spans {self.y.min()}..{self.y.max()}."
+                f"Dataset: with {len(self.class_names)} class names, `y` must be in"
+                f" 0..{len(self.class_names) - 1}, got {self.y.min()}..{self.y.max()}."
             )
 
     @property
@@ -107,7 +109,7 @@ class Dataset:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """`y` in the file's own words: class names, or the continuous target itself."""
+        """The class name of each sample, or the continuous target."""
         if self.y is None or self.class_names is None:
             return self.y
         named: NDArray[Any] = np.asarray(self.class_names)[self.y]
@@ -115,18 +117,18 @@ class Dataset:
 
     @property
     def class_counts(self) -> dict[str, int]:
-        """Samples of each class, in the order of `class_names`."""
+        """Number of samples of each class, in the order of `class_names`."""
         if self.y is None or self.class_names is None:
             return {}
         counts = np.bincount(self.y, minlength=len(self.class_names))
         return dict(zip(self.class_names, counts.tolist(), strict=True))
 
     def feature_label(self, feature: int) -> str:
-        """Name of a feature, or ``"feature 7"`` where the file gives no names."""
+        """Name of a feature, or ``"feature 7"`` if features have no names."""
         return self.feature_names[feature] if self.feature_names else f"feature {feature}"
 
     def take(self, samples: Sequence[int] | NDArray[Any]) -> Dataset:
-        """Return the data set of these samples only, in this order.
+        """Return a data set with only these samples, in this order.
 
         Examples
         --------
@@ -143,7 +145,7 @@ class Dataset:
         )
 
     def describe(self) -> str:
-        """Return a few lines of text: size, classes, names, origin, decisions taken.
+        """Return a summary as text: size, classes, names, source and notes.
 
         Examples
         --------
@@ -163,11 +165,11 @@ class Dataset:
             f" {self.n_bytes / 1e6:.1f} MB" + _some_names(self.feature_names),
         ]
         if self.class_names is not None:
-            shares = (
+            percentages = (
                 f"{name} {count} ({100 * count / max(1, self.n_samples):.0f}%)"
                 for name, count in self.class_counts.items()
             )
-            lines.append("classes   " + ", ".join(shares))
+            lines.append("classes   " + ", ".join(percentages))
         elif self.y is not None:
             low, high = (self.y.min(), self.y.max()) if self.y.size else (np.nan, np.nan)
             lines.append(f"target    {low:.4g} to {high:.4g}")
@@ -180,7 +182,7 @@ class Dataset:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that `X` takes."""
+        """Bytes of memory used by `X`."""
         if self.is_sparse:
             return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
         return int(self.X.nbytes)
@@ -206,7 +208,7 @@ class Dataset:
 def _check_length(name: str, values: Any, expected: int) -> None:
     if values is not None and len(values) != expected:
         raise InvalidInputError(
-            f"Dataset: `{name}` has {len(values)} entries where `X` has {expected}."
+            f"Dataset: `{name}` has {len(values)} entries, but `X` needs {expected}."
         )
 
 

@@ -1,17 +1,115 @@
-"""Opening files nobody vouches for: size, digest and unpacked size are known before parsing."""
+"""Open untrusted files: `Limits` on sizes, checked before anything is parsed."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ratoon.datasets.limits import MIB, Limits
-from ratoon.errors import FormatError, InvalidInputError, RatoonError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
+
+MIB = 2**20
+GIB = 2**30
+_MOST_DEFLATE = 1100  # deflate compresses nothing by more than a factor of 1032
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits that every reader checks *before* it allocates or unpacks.
+
+    The defaults accept every public expression set we know of and stop decompression bombs within a
+    fraction of a second.  Raise a limit by name if a file that you trust needs it.
+
+    Parameters
+    ----------
+    file_bytes : int
+        Largest size of a file on disk.
+    expanded_bytes : int
+        Largest unpacked size of a compressed file.
+    expansion : float
+        Largest ratio of unpacked to stored bytes; applies once more than `free_bytes` are unpacked.
+    free_bytes : int
+        Unpacked bytes below which any ratio is accepted: harmless matrices that are mostly zero
+        can be compressed by a factor of several hundred.
+    rows, columns : int
+        Largest number of samples or features.
+    array_bytes : int
+        Largest single array: rows x columns x bytes per value.
+    line_bytes : int
+        Longest line of a text file.
+
+    Examples
+    --------
+    >>> Limits(rows=10).check_shape("small.csv", 20, 3)
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.FormatError: small.csv: 20 rows, the limit is 10.
+      If you trust the file, pass limits=Limits(rows=20).
+    """
+
+    file_bytes: int = 16 * GIB
+    expanded_bytes: int = 16 * GIB
+    expansion: float = 100.0
+    free_bytes: int = 256 * MIB
+    rows: int = 20_000_000
+    columns: int = 20_000_000
+    array_bytes: int = 8 * GIB
+    line_bytes: int = 64 * MIB
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise InvalidParameterError(f"Limits: `{name}` must be positive, got {value!r}.")
+
+    def check_file(self, source: str, n_bytes: int) -> None:
+        """Raise if a file of ``n_bytes`` is too large to open."""
+        if n_bytes > self.file_bytes:
+            self._refuse(source, f"{n_bytes} bytes", "file_bytes", n_bytes)
+
+    def check_expanded(self, source: str, n_expanded: int, n_stored: int) -> None:
+        """Raise if ``n_stored`` bytes unpack to more than the limits allow."""
+        if n_expanded > self.expanded_bytes:
+            self._refuse(
+                source, f"unpacks to at least {n_expanded} bytes", "expanded_bytes", n_expanded
+            )
+        if n_expanded > self.free_bytes and n_expanded > self.expansion * max(1, n_stored):
+            ratio = math.ceil(n_expanded / max(1, n_stored))
+            self._refuse(
+                source,
+                f"{n_stored} stored bytes unpack to at least {n_expanded}, {ratio} times as many",
+                "expansion",
+                max(2 * ratio, _MOST_DEFLATE),
+            )
+
+    def check_shape(self, source: str, rows: int, columns: int, itemsize: int = 0) -> None:
+        """Raise if a matrix of this shape is larger than the limits allow."""
+        if rows > self.rows:
+            self._refuse(source, f"{rows} rows", "rows", rows)
+        if columns > self.columns:
+            self._refuse(source, f"{columns} columns", "columns", columns)
+        n_bytes = rows * columns * itemsize
+        if n_bytes > self.array_bytes:
+            what = f"an array of {rows} x {columns} values, {n_bytes} bytes"
+            self._refuse(source, what, "array_bytes", n_bytes)
+
+    def check_line(self, source: str, line: int, n_bytes: int) -> None:
+        """Raise if a line of text is longer than the limit."""
+        if n_bytes > self.line_bytes:
+            what = f"line {line} has at least {n_bytes} bytes"
+            self._refuse(source, what, "line_bytes", 2 * n_bytes)
+
+    def _refuse(self, source: str, what: str, name: str, needed: int) -> None:
+        raise FormatError(
+            f"{source}: {what}, the limit is {getattr(self, name):.12g}.\n"
+            f"  If you trust the file, pass limits=Limits({name}={needed})."
+        )
+
 
 GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = MIB
@@ -20,8 +118,8 @@ _CHUNK = MIB
 def survey(path: Path, limits: Limits) -> str:
     """Return the SHA-256 of a file after checking its kind, its size and its unpacked size.
 
-    A gzip file is unpacked once here, in pieces that are thrown away: a bomb is met before any
-    parser keeps what comes out of it.
+    A gzip file is unpacked once here, in chunks that are discarded, so a decompression bomb is
+    found before a parser keeps any of the output.
     """
     digest = hashlib.sha256()
     with open_regular(path, limits) as file:
@@ -38,9 +136,9 @@ def survey(path: Path, limits: Limits) -> str:
 
 
 def open_regular(path: Path, limits: Limits) -> IO[bytes]:
-    """Open a file for reading, unless it is a folder, a device, a pipe, empty or too large."""
+    """Open a file for reading; raise if it is not a regular file, empty or too large."""
     try:
-        # Not to wait for a writer if the name belongs to a pipe.
+        # Without O_NONBLOCK, opening a named pipe waits for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file.{_near_names(path)}") from None
@@ -49,7 +147,9 @@ def open_regular(path: Path, limits: Limits) -> IO[bytes]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise InvalidInputError(f"{path}: not a regular file.")
+            raise InvalidInputError(
+                f"{path}: not a regular file; folders, devices and pipes cannot be read."
+            )
         if status.st_size == 0:
             raise FormatError(f"{path}: the file is empty; copy or download it again.")
         limits.check_file(str(path), status.st_size)
@@ -65,13 +165,13 @@ def _near_names(path: Path) -> str:
         near = sorted(p.name for p in path.parent.iterdir() if p.name.lower().startswith(stem[:4]))
     except OSError:
         return ""
-    return f"\n  In that folder there are {', '.join(near[:5])}." if stem and near else ""
+    return f"\n  The folder has {', '.join(near[:5])}." if stem and near else ""
 
 
 class GzipStream:
-    """Gzip members unpacked in bounded pieces, with the ratio watched all along.
+    """Unpack gzip members in bounded chunks and check the ratio after each.
 
-    Python's own `gzip` module would do, but for the count of stored bytes consumed so far.
+    Python's `gzip` module does not report how many stored bytes were consumed.
     """
 
     def __init__(
@@ -94,11 +194,11 @@ class GzipStream:
         stored = self._next_stored()
         try:
             while stored:
-                piece = inflate.decompress(stored, _CHUNK)
-                self._n_expanded += len(piece)
+                chunk = inflate.decompress(stored, _CHUNK)
+                self._n_expanded += len(chunk)
                 self._limits.check_expanded(str(self._path), self._n_expanded, self._n_stored)
-                if piece:
-                    yield piece
+                if chunk:
+                    yield chunk
                 stored = inflate.unconsumed_tail
                 if inflate.eof:
                     stored = inflate.unused_data or self._next_stored()
@@ -127,28 +227,29 @@ class GzipStream:
 def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
     """Yield the lines of a text file, gzipped or not, without their line ends.
 
-    Only one line and one piece of the file are in memory; a line beyond the limit is refused
-    while it is being gathered.
+    Only one line and one chunk of the file are in memory; a line above the limit is refused
+    before it is complete.
     """
     with open_regular(path, limits) as file:
         head = file.read(_CHUNK)
         if head.startswith(GZIP_MAGIC):
             chunks = GzipStream(file, path, limits, head=head).chunks()
         else:
-            chunks = _plain_chunks(file, head)
+            chunks = _stored_chunks(file, head)
         rest: list[bytes] = []
         n_rest, number = 0, 1
         for chunk in chunks:
             if b"\0" in chunk:
                 if chunk is head and head.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise FormatError(
-                        f"{path}: text in UTF-16, which is not read.\n"
-                        f"  Save the file as UTF-8: for Excel that is 'CSV UTF-8'."
+                        f"{path}: the text is UTF-16, which is not supported.\n"
+                        "  Save the file as UTF-8 (in Excel: 'CSV UTF-8')."
                     )
                 place = number + chunk[: chunk.index(b"\0")].count(b"\n")
                 raise FormatError(
                     f"{path}: line {place} has a zero byte; this is not a text file, or it was"
-                    f" damaged.\n  Save or download it again; format= names what it is if not text."
+                    f" damaged.\n  Save or download it again; if it is not text, pass"
+                    " format=."
                 )
             lines = chunk.split(b"\n")
             rest.append(lines[0])
@@ -165,7 +266,7 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
             yield b"".join(rest).rstrip(b"\r")
 
 
-def _plain_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
+def _stored_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
     chunk = head
     while chunk:
         yield chunk
@@ -173,7 +274,7 @@ def _plain_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
 
 
 def first_bytes(path: Path, limits: Limits, count: int = 65536) -> bytes:
-    """Return the beginning of a file, unpacked if it is gzipped."""
+    """Return the first bytes of a file, unpacked if it is gzipped."""
     with open_regular(path, limits) as file:
         head = file.read(count)
         if not head.startswith(GZIP_MAGIC):

@@ -1,10 +1,10 @@
-"""Reading in a process of its own: if the file kills it, the file is what dies.
+"""Read a file in a child process, so that a crash of the reader does not end this process.
 
-The HDF5 and Parquet libraries are compiled code that hostile files have brought down before; the
-other formats have readers of our own, in Python.  Here a child process with bounded memory and
-time does the reading, writes plain arrays into a temporary folder, and ends; the parent checks
-those arrays as it would any others.  This bounds crashes, memory and time.  It is not a sandbox:
-the child runs with the user's rights.
+The HDF5 and Parquet libraries are compiled code, and hostile files have crashed them before; the
+readers of the other formats are our own, in Python.  The child process has bounded memory and time.
+It reads the file, writes arrays into a temporary folder and exits; the parent checks these arrays
+like any others.  This bounds crashes, memory and time.  It is not a sandbox: the child has the
+user's rights.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ import scipy.sparse as sp
 
 from ratoon.datasets.arrays import as_matrix, check_compressed
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.limits import GIB, Limits
+from ratoon.datasets.files import GIB, Limits
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
 
+_CHILD = "from ratoon.datasets.isolation import main; main()"
 _ANSWER = "answer.json"
 _PARTS = ("data", "indices", "indptr")
 _ERRORS = {kind.__name__: kind for kind in (InvalidInputError, InvalidParameterError)}
@@ -34,14 +36,14 @@ _ERRORS = {kind.__name__: kind for kind in (InvalidInputError, InvalidParameterE
 
 @dataclass(frozen=True)
 class Isolation:
-    """Bounds of the child process.
+    """Limits of the child process.
 
     Parameters
     ----------
     memory_bytes : int
-        Address space it may use on top of what Python itself takes.
+        Address space it may use in addition to that of Python itself.
     seconds : float
-        Time after which it is stopped.
+        Time limit, after which it is stopped.
     """
 
     memory_bytes: int = 4 * GIB
@@ -51,9 +53,12 @@ class Isolation:
 def read_isolated(
     path: Path, arguments: Mapping[str, Any], limits: Limits, isolation: Isolation
 ) -> Dataset:
-    """Do what ``read(path, **arguments)`` does, in a child process."""
+    """Return ``read(path, **arguments)``, computed in a child process."""
     if sys.platform == "win32":
-        raise InvalidParameterError("read: `isolated` needs memory limits that Windows lacks.")
+        raise InvalidParameterError(
+            "read: `isolated` needs memory limits, which Windows does not have; pass"
+            " isolated=False."
+        )
     with tempfile.TemporaryDirectory(prefix="ratoon-") as folder:
         request = {
             "path": os.path.abspath(path),
@@ -73,12 +78,12 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-        # Threads would reserve address space, plug-ins would be code from outside.
+        # Threads would reserve address space; plug-ins would run code from outside.
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "HDF5_PLUGIN_PRELOAD": "::",
     }
-    command = [sys.executable, "-P", "-m", "ratoon.datasets.isolated_child"]
+    command = [sys.executable, "-P", "-c", _CHILD]
     try:
         done = subprocess.run(
             command,
@@ -95,12 +100,12 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
         ) from None
     if done.returncode < 0:
         raise FormatError(
-            f"{path}: the file brought down its reader (signal {-done.returncode}); it is damaged"
-            " or made to do harm. Nothing of it was used."
+            f"{path}: the reader crashed on this file (signal {-done.returncode}); the file is"
+            " damaged or malicious, and nothing of it was used.\n  Copy or download it again."
         )
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise FormatError(f"{path}: the isolated reader failed: {' '.join(last)[:300]}")
+        raise FormatError(f"{path}: the reader failed in its child process: {' '.join(last)[:300]}")
 
 
 def _collect(path: Path, folder: Path) -> Dataset:
@@ -127,7 +132,7 @@ def _collect(path: Path, folder: Path) -> Dataset:
         class_names=names("class_names"),
         source=str(path),
         sha256=answer["sha256"],
-        notes=(*(names("notes") or ()), "read in a process of its own"),
+        notes=(*(names("notes") or ()), "read in a child process"),
     )
 
 
@@ -135,8 +140,8 @@ def _load(file: Path) -> Any:
     return np.load(file, allow_pickle=False)
 
 
-def answer(data: Dataset, folder: Path) -> None:
-    """Write a data set where `read_isolated` looks for it; called in the child."""
+def _write_result(data: Dataset, folder: Path) -> None:
+    """Write a data set for `read_isolated`; called in the child."""
     if data.is_sparse:
         for part in _PARTS:
             np.save(folder / f"X_{part}.npy", getattr(data.X, part))
@@ -144,7 +149,7 @@ def answer(data: Dataset, folder: Path) -> None:
         np.save(folder / "X.npy", data.X)
     if data.y is not None:
         np.save(folder / "y.npy", data.y)
-    said = {
+    result = {
         "sparse": data.is_sparse,
         "shape": data.X.shape,
         "dtype": data.X.dtype.name,
@@ -155,10 +160,51 @@ def answer(data: Dataset, folder: Path) -> None:
         "sha256": data.sha256,
         "notes": data.notes,
     }
-    (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")
+    (folder / _ANSWER).write_text(json.dumps(result), encoding="utf-8")
 
 
-def answer_error(error: RatoonError, folder: Path) -> None:
-    """Write why a file was refused; called in the child."""
-    said = {"error": type(error).__name__, "message": str(error)}
-    (folder / _ANSWER).write_text(json.dumps(said), encoding="utf-8")
+def _write_error(error: RatoonError, folder: Path) -> None:
+    """Write an error for `read_isolated`; called in the child."""
+    result = {"error": type(error).__name__, "message": str(error)}
+    (folder / _ANSWER).write_text(json.dumps(result), encoding="utf-8")
+
+
+def main() -> None:
+    """Run in the child: read one file under a memory limit, write the result to the folder.
+
+    The request is a JSON object on standard input.
+    """
+    from ratoon.datasets.read import read  # which imports this module
+
+    request = json.load(sys.stdin)
+    folder = Path(request["folder"])
+    with suppress(ImportError):
+        import h5py  # noqa: F401 -- now, so that its own size is not charged to the file
+    _limit_memory(int(request["memory_bytes"]))
+    try:
+        data = read(request["path"], limits=Limits(**request["limits"]), **request["arguments"])
+        _write_result(data, folder)
+    except RatoonError as error:
+        _write_error(error, folder)
+    except MemoryError:
+        path = request["path"]
+        _write_error(
+            FormatError(
+                f"{path}: reading needs more than {request['memory_bytes']} bytes of memory.\n"
+                "  If you trust the file, pass isolated=Isolation(memory_bytes=...) with more."
+            ),
+            folder,
+        )
+
+
+def _limit_memory(n_bytes: int) -> None:
+    import resource
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) if _has_proc() else 0
+    limit = used * resource.getpagesize() + n_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _has_proc() -> bool:
+    return Path("/proc/self/statm").exists()

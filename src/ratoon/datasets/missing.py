@@ -1,4 +1,4 @@
-"""Absent measurements: found, named, and filled or dropped only when asked."""
+"""Missing values: an error by default, filled or dropped on request."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ Missing: TypeAlias = Literal["error", "mean", "median", "zero", "drop", "drop_sa
 
 
 def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
-    """Return ``data`` without missing values, or raise naming where they are.
+    """Return ``data`` without missing values, or raise an error with their position.
 
-    ``"mean"`` and ``"median"`` are taken per feature over *all* samples; for an evaluation without
-    any leak from test to training samples, read with ``"keep"`` and impute inside the folds.
-    ``"drop"`` removes the features with a missing value (samples are the scarcer good),
-    ``"drop_samples"`` the samples.
+    ``"mean"`` and ``"median"`` are computed per feature over *all* samples; to avoid leakage from
+    test to training samples, read with ``"keep"`` and impute inside each fold.  ``"drop"`` removes
+    the features with a missing value (samples are usually scarcer), ``"drop_samples"`` the samples.
 
     Examples
     --------
@@ -36,8 +35,8 @@ def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
     if np.isinf(values).any():
         raise InvalidInputError(
             f"{data.source}: {int(np.isinf(values).sum())} values are infinite"
-            f"{_where(data, np.isinf)}.\n  They often come from the logarithm of zero, or are too"
-            " large for float32 (then pass dtype='float64'); mend the file first."
+            f"{_where(data, np.isinf)}.\n  Infinite values often come from the logarithm of zero:"
+            " fix them in the file. If they are only too large for float32, pass dtype='float64'."
         )
     n_missing = int(np.isnan(values).sum())
     if not n_missing or how == "keep":
@@ -45,8 +44,8 @@ def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
     if how == "error":
         raise InvalidInputError(
             f"{data.source}: {n_missing} values are missing{_where(data, np.isnan)}.\n"
-            "  Pass missing='mean', 'median' or 'zero' to fill them in, 'drop' to leave out the"
-            " features concerned, or 'drop_samples' the samples."
+            "  Pass missing='mean', 'median' or 'zero' to fill them in, 'drop' to remove the"
+            " features with missing values, or 'drop_samples' to remove the samples."
         )
     if how in ("drop", "drop_samples"):
         return _drop(data, n_missing, features=how == "drop")
@@ -75,7 +74,10 @@ def _drop(data: Dataset, n_missing: int, *, features: bool) -> Dataset:
     kept = np.setdiff1d(np.arange(data.n_features if features else data.n_samples), hit)
     what = "features" if features else "samples"
     if not kept.size:
-        raise InvalidInputError(f"{data.source}: every one of the {what} has a missing value.")
+        raise InvalidInputError(
+            f"{data.source}: all {what} have a missing value, so nothing would be left.\n"
+            "  Pass missing='mean', 'median' or 'zero' to fill them in."
+        )
     note = f"left out {hit.size} {what} with missing values ({n_missing} values)"
     if not features:
         return replace(data.take(kept), notes=(*data.notes, note))
@@ -91,8 +93,8 @@ def _drop(data: Dataset, n_missing: int, *, features: bool) -> Dataset:
 def _fill(data: Dataset, n_missing: int, how: Missing) -> Dataset:
     if data.is_sparse and how != "zero":
         raise InvalidInputError(
-            f"{data.source}: a sparse matrix takes missing='zero', 'drop' or 'drop_samples';"
-            f" a {how} would have to count the zeros that are not stored."
+            f"{data.source}: missing={how!r} does not work with a sparse matrix.\n"
+            "  Pass missing='zero', 'drop' or 'drop_samples', or sparse=False for a dense matrix."
         )
     X = data.X.copy()
     if data.is_sparse:

@@ -1,4 +1,4 @@
-"""Packages behind the ``data`` extra, imported when a file needs them."""
+"""Optional packages, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ratoon.errors import RatoonError
 
 
 class MissingPackageError(RatoonError, ImportError):
-    """A package behind an extra is not installed; the message says how to get it."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 def require(module: str, purpose: str, *, extra: str = "data") -> Any:
-    """Import a package, or say which extra brings it.
+    """Import an optional package, or raise an error with the extra that installs it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What `read` was asked for, and what a reader hands back to it."""
+"""The arguments that `read` passes to a reader, and what a reader returns."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ratoon.datasets.labels import Task
-from ratoon.datasets.limits import Limits
+from ratoon.datasets.files import Limits
 from ratoon.datasets.missing import Missing
+from ratoon.datasets.tables.labels import Task
 
 Orientation: TypeAlias = Literal["auto", "samples_in_rows", "samples_in_columns"]
 
 
 @dataclass(frozen=True)
 class SampleSheet:
-    """A table about samples: their names, and columns of text aligned with them."""
+    """A table with one row per sample: the sample names, and columns of text."""
 
     source: str
     names: tuple[str, ...]
@@ -24,7 +24,7 @@ class SampleSheet:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of `ratoon.datasets.read`; see there."""
+    """The arguments of `ratoon.datasets.read`, which documents them."""
 
     label: str | int | None = None
     matrix: str | None = None
@@ -43,7 +43,7 @@ class ReadOptions:
 
 @dataclass
 class Parsed:
-    """A file's content in the file's own terms, before labels are coded and values checked."""
+    """The content of a file, before labels are encoded and values are checked."""
 
     values: Any
     labels: Sequence[Any] | None = None

@@ -1,4 +1,4 @@
-"""`read`: one function for every format."""
+"""`read`: read a data file of any supported format."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import numpy as np
 
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.files import survey
-from ratoon.datasets.formats import READERS, format_of
+from ratoon.datasets.files import Limits, survey
+from ratoon.datasets.formats.registry import READERS, format_of
+from ratoon.datasets.formats.tenx import survey_tenx
 from ratoon.datasets.isolation import Isolation, read_isolated
-from ratoon.datasets.labels import Task, encode_labels, is_missing_label
-from ratoon.datasets.limits import Limits
 from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
-from ratoon.datasets.orientation import repeated
-from ratoon.datasets.sample_sheet import join_sample_sheet, read_sample_sheet
-from ratoon.datasets.tenx import survey_tenx
+from ratoon.datasets.tables.labels import Task, encode_labels, is_missing_label
+from ratoon.datasets.tables.orientation import repeated
+from ratoon.datasets.tables.sample_sheet import join_sample_sheet, read_sample_sheet
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -54,48 +53,48 @@ def read(
     limits: Limits | None = None,
     isolated: bool | Isolation = False,
 ) -> Dataset:
-    r"""Read a data file of any known format.
+    r"""Read a data file of any supported format.
 
     Parameters
     ----------
     path : path
-        A table (``.csv``, ``.tsv``, ``.txt``), a GEO series matrix, libsvm, Matrix Market (all
-        of them also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, or a 10x folder.
+        A table (``.csv``, ``.tsv``, ``.txt``), a GEO series matrix, libsvm, Matrix Market (each
+        of these also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, or a 10x folder.
     label : str or int, optional
-        Column, row, array or field with the labels.  By default one called ``y``, ``label``,
-        ``class``, ``target``, ... is taken, and the notes of the result say which.
+        Column, row, array or field with the labels.  By default one named ``y``, ``label``,
+        ``class``, ``target``, ... is used; the notes of the result name it.
     sample_sheet : path, optional
-        Table with one row per sample, its name in the first column; then ``label`` is one of its
-        other columns.
+        Table with one row per sample and the sample names in the first column; ``label`` is then
+        one of its other columns.
     matrix : str, optional
-        Array (``.npz``, ``.mat``) or layer (``.h5ad``) with the data, when it is not ``X``.
+        Array (``.npz``, ``.mat``) or layer (``.h5ad``) with the data, if it is not ``X``.
     index : str, optional
-        Column that names the samples, when it is not the first or holds numbers.
+        Column with the sample names, if it is not the first or contains numbers.
     ignore : sequence of str
-        Columns or rows to leave out.
+        Columns or rows to ignore.
     orientation : {"auto", "samples_in_rows", "samples_in_columns"}
-        Of a table; the notes of the result say what was found.
+        Orientation of a table; with "auto" the notes of the result give it and the reason.
     task : {"auto", "classification", "regression"}
-        Whether labels are classes or numbers.
+        Whether labels are classes or a continuous target.
     missing : {"error", "mean", "median", "zero", "drop", "drop_samples", "keep"}
-        What becomes of absent values: see `treat_missing`.
+        What to do with missing values: see `treat_missing`.
     unlabelled : {"error", "drop"}
-        What becomes of samples without a label.
+        What to do with samples without a label.
     duplicates : {"error", "keep"}
-        What becomes of sample names that occur twice.
+        What to do with sample names that occur more than once.
     sparse : bool or "auto"
-        Whether X is a CSR matrix; "auto" keeps sparse files sparse and makes large tables sparse
-        when less than a tenth of their values are not zero.
+        Whether X is a CSR matrix; "auto" keeps sparse files sparse and stores a large table as
+        sparse if less than a tenth of its values are not zero.
     dtype : {"float32", "float64"}
         Type of X.  Training computes in float32.
     format : str
-        Name of the format, when neither the file's name nor its first bytes tell.
+        Name of the format; with "auto" it is detected from the first bytes and the file name.
     limits : Limits, optional
-        What a file may ask for.
+        Limits on sizes; the defaults suit most files.
     isolated : bool or Isolation
-        Parse in a process of its own with bounded memory and time, so that a file that brings
-        down the HDF5 or the Parquet library brings down nothing else.  For ``.h5ad``, ``.mat``
-        (version 7.3) and ``.parquet`` files from strangers; costs about half a second.
+        Parse in a child process with bounded memory and time, so that a file that crashes the HDF5
+        or the Parquet library does not crash this process.  For untrusted ``.h5ad``, ``.mat``
+        (version 7.3) and ``.parquet`` files; takes about half a second longer.
 
     Returns
     -------
@@ -106,7 +105,7 @@ def read(
     FormatError
         The file is damaged, hostile or not what it should be.
     InvalidInputError
-        The file is sound, and what was asked for is not in it.
+        The file is valid but does not contain what the arguments ask for.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def read(
     >>> data.feature_names, data.class_names, data.y
     (('TP53', 'BRCA1'), ('ill', 'well'), array([0, 1]))
     >>> data.notes
-    ("samples lie in the rows: the row names are headed 'sample'", "labels from column 'class'")
+    ("samples are in rows: the row names are headed 'sample'", "labels from column 'class'")
     """
     limits = limits or Limits()
     path = Path(path)
@@ -152,7 +151,7 @@ def read(
 
 
 def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | None) -> Dataset:
-    """Turn what a reader found into a checked `Dataset`."""
+    """Return a checked `Dataset` with the content of a file."""
     if options.sample_sheet is not None:
         parsed = join_sample_sheet(parsed, options.sample_sheet, options.label, source)
     X = as_matrix(parsed.values, dtype=options.dtype, source=source)
@@ -160,7 +159,8 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
     labels = parsed.labels
     if labels is not None and len(labels) != X.shape[0]:
         raise FormatError(
-            f"{source}: {len(labels)} labels for {X.shape[0]} samples ({parsed.label_source})."
+            f"{source}: {len(labels)} labels for {X.shape[0]} samples ({parsed.label_source}).\n"
+            "  Every sample needs one label; pass label= if another array has the labels."
         )
     names = None if parsed.sample_names is None else tuple(map(str, parsed.sample_names))
     if labels is not None and options.unlabelled == "drop":
@@ -171,11 +171,11 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
             names = None if names is None else tuple(names[i] for i in kept)
     y, classes = None, None
     if labels is None:
-        notes.append("no labels found; pass label= or sample_sheet= if there are any")
+        notes.append("no labels found; if the data have labels, pass label= or sample_sheet=")
     else:
         where = f"{source}, {parsed.label_source}"
         y, classes = encode_labels(labels, task=options.task, source=where)
-        classes = _own_names(y, classes, parsed)
+        classes = _class_names_from_file(y, classes, parsed)
     features = None if parsed.feature_names is None else tuple(map(str, parsed.feature_names))
     _check_names(names, features, options, source, notes)
     X = _choose_storage(X, options, notes)
@@ -184,14 +184,16 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
     )
 
 
-def _own_names(y: Any, classes: tuple[str, ...] | None, parsed: Parsed) -> tuple[str, ...] | None:
-    """Class names from the file itself, where its labels are 0..K-1 or 1..K."""
+def _class_names_from_file(
+    y: Any, classes: tuple[str, ...] | None, parsed: Parsed
+) -> tuple[str, ...] | None:
+    """Return the class names given in the file, if its labels are 0..K-1 or 1..K."""
     given = parsed.class_names
     if classes is None or given is None:
         return classes
-    spelled = {str(code): name for code, name in enumerate(given)}
-    if set(classes) <= set(spelled):
-        return tuple(str(spelled[name]) for name in classes)
+    name_of = {str(code): name for code, name in enumerate(given)}
+    if set(classes) <= set(name_of):
+        return tuple(str(name_of[name]) for name in classes)
     if set(classes) <= {str(code + 1) for code in range(len(given))}:
         return tuple(str(given[int(name) - 1]) for name in classes)
     return classes
@@ -204,23 +206,28 @@ def _check_names(
     source: str,
     notes: list[str],
 ) -> None:
-    twice = repeated(samples or ())
-    if twice:
-        name, places = next(iter(twice.items()))
-        said = f"sample name {name!r} occurs {len(places)} times (samples"
-        said += f" {', '.join(str(place + 1) for place in places[:5])})"
-        others = f", and {len(twice) - 1} others more than once" if len(twice) > 1 else ""
+    repeated_samples = repeated(samples or ())
+    if repeated_samples:
+        name, places = next(iter(repeated_samples.items()))
+        description = f"sample name {name!r} occurs {len(places)} times (samples"
+        description += f" {', '.join(str(place + 1) for place in places[:5])})"
+        others = (
+            f", and {len(repeated_samples) - 1} others also repeat"
+            if len(repeated_samples) > 1
+            else ""
+        )
         if options.duplicates == "error":
             raise InvalidInputError(
-                f"{source}: {said}{others}.\n"
-                "  A sample counted twice may be trained and tested on; remove or rename it, or"
+                f"{source}: {description}{others}.\n"
+                "  The same sample may end up in both the training and the test set. Remove it, or"
                 " pass duplicates='keep' if these are different samples."
             )
-        notes.append(said)
-    doubles = repeated(features or ())
-    if doubles:
+        notes.append(description)
+    repeated_features = repeated(features or ())
+    if repeated_features:
         notes.append(
-            f"{len(doubles)} feature names occur more than once, as {next(iter(doubles))!r}"
+            f"{len(repeated_features)} feature names occur more than once, for instance"
+            f" {next(iter(repeated_features))!r}"
         )
 
 
@@ -234,8 +241,8 @@ def _choose_storage(X: Any, options: ReadOptions, notes: list[str]) -> Any:
     if options.sparse == "auto" and not is_sparse and X.size >= 100_000:
         X = sparse_if_mostly_zero(X)
         if not isinstance(X, np.ndarray):
-            share = 100 * X.nnz / (X.shape[0] * X.shape[1])
-            notes.append(f"stored as sparse: {share:.2g}% of the values are not zero")
+            percentage = 100 * X.nnz / (X.shape[0] * X.shape[1])
+            notes.append(f"stored as sparse: {percentage:.2g}% of the values are not zero")
     return X
 
 

@@ -1,7 +1,6 @@
-"""Files too large to read: opened, and left where they are.
+"""Open files that are too large for memory: labels are read, samples stay on disk.
 
-A `Dataset` comes back whose ``X`` is `DiskRows`.  There is nothing here that needs all values at
-once: labels are read, samples are not.
+The result is a `Dataset` whose ``X`` is `DiskRows`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,19 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets.dataset import Dataset
-from ratoon.datasets.hdf5 import child, is_dataset, load, members, open_hdf5, refuse_elsewhere
-from ratoon.datasets.labels import Task, encode_labels
-from ratoon.datasets.limits import Limits
-from ratoon.datasets.named_arrays import choose_label, choose_matrix, choose_names
+from ratoon.datasets.files import Limits
+from ratoon.datasets.formats.hdf5 import (
+    check_storage,
+    child,
+    is_dataset,
+    load,
+    members,
+    open_hdf5,
+)
+from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, choose_names
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
+from ratoon.datasets.tables.labels import Task, encode_labels
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 
@@ -25,7 +31,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
 def can_stay_on_disk(path: Path) -> bool:
-    """Whether `open_stored` knows the file: a NumPy array, or HDF5 that is not AnnData."""
+    """Whether `open_stored` can open the file: a NumPy array, or HDF5 that is not AnnData."""
     if path.suffix == ".npy":
         return True
     if path.suffix not in HDF5_SUFFIXES or not path.is_file():
@@ -37,19 +43,19 @@ def can_stay_on_disk(path: Path) -> bool:
 def open_stored(
     path: str | Path, *, label: str | None = None, matrix: str | None = None, task: Task = "auto"
 ) -> Dataset:
-    """Open a table that is too large to read; samples stay on disk until they are needed.
+    """Open a table that is too large for memory; samples are read when they are needed.
 
     Parameters
     ----------
     path : path
         ``.npy``: one array, samples in rows.  ``.h5`` or ``.hdf5``: arrays by name.
     label : str, optional
-        Of HDF5, the array with the labels; by default ``y``, ``label``, ``class``, ...  Of
-        ``.npy``, another ``.npy`` file with them.
+        For HDF5, the array with the labels; by default ``y``, ``label``, ``class``, ...  For
+        ``.npy``, another ``.npy`` file with the labels.
     matrix : str, optional
-        Of HDF5, the array with the samples, when it is not ``X``.
+        For HDF5, the array with the samples, if it is not ``X``.
     task : {"auto", "classification", "regression"}
-        Whether labels are classes or numbers.
+        Whether labels are classes or a continuous target.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def open_stored(
     Raises
     ------
     FormatError, InvalidInputError
-        If the file is damaged, or does not have what was asked for.
+        If the file is damaged, or has no array of the given name.
 
     Examples
     --------
@@ -72,7 +78,7 @@ def open_stored(
     """
     path = Path(path)
     if not path.is_file():
-        raise InvalidInputError(f"{path}: there is no such file.")
+        raise InvalidInputError(f"{path}: no such file.")
     if path.suffix == ".npy":
         return _open_npy(path, label, task)
     return _open_hdf5(path, label, matrix, task)
@@ -91,7 +97,9 @@ def _mapped(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise FormatError(f"{path}: not a whole .npy file ({error}).") from None
+        raise FormatError(
+            f"{path}: not a complete .npy file ({error}); copy or download it again."
+        ) from None
 
 
 def _open_hdf5(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:
@@ -119,7 +127,7 @@ def _open_hdf5(path: Path, label: str | None, matrix: str | None, task: Task) ->
             return tuple(map(str, load(child(file, name, path), path, limits).reshape(-1)))
 
         features, samples = text("feature", n_features), text("sample", n_samples)
-        refuse_elsewhere(child(file, chosen, path), path)
-    # Open for as long as anybody holds the rows.
+        check_storage(child(file, chosen, path), path)
+    # The file stays open as long as the rows are referenced.
     rows = DiskRows(BlockReader(h5py.File(path, "r")[chosen]))
     return Dataset(rows, y, features, samples, classes, source=str(path), notes=tuple(notes))

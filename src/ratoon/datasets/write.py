@@ -1,4 +1,4 @@
-"""A data set to a file that `read` gives back: ``.npz``, or a table of text."""
+"""Write a data set to a file that `read` can read: ``.npz`` or a text table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a data set; the file appears under its name only when it is whole.
+    """Write a data set; the file appears under its name only when it is complete.
 
     Parameters
     ----------
@@ -39,7 +39,10 @@ def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     if path.suffix not in (".npz", *_DELIMITERS):
-        raise InvalidParameterError(f"{path}: write to .npz, .csv or .tsv, not {path.suffix!r}.")
+        raise InvalidParameterError(
+            f"{path}: write to .npz, .csv or .tsv, not {path.suffix!r}."
+            " Change the ending of the name."
+        )
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -77,13 +80,13 @@ def _write_table(data: Dataset, binary: IO[bytes], delimiter: str) -> None:
     for row in range(data.n_samples):
         values = data.X[row].toarray().ravel() if data.is_sparse else data.X[row]
         name = data.sample_names[row] if data.sample_names else f"sample{row}"
-        # `str` of a NumPy float is the shortest text that reads back as the same float.
+        # `str` of a NumPy float is the shortest text that parses to the same float.
         cells = [name, *map(str, values)]
         lines.writerow(cells if labels is None else [*cells, labels[row]])
 
 
 class _Encoded:
-    """Just enough of a text file for `csv.writer` over a binary one."""
+    """The part of a text file that `csv.writer` needs, on top of a binary file."""
 
     def __init__(self, binary: IO[bytes]) -> None:
         self._binary = binary

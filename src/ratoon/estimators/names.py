@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ratoon.datasets import Dataset
-from ratoon.datasets.align import Alignment, align
-from ratoon.datasets.id_map import read_id_map
+from ratoon.datasets import Alignment, Dataset, align, read_id_map
 from ratoon.errors import InvalidInputError
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
-from ratoon.datasets import Dataset
-from ratoon.datasets.align import MIN_COVERAGE
+from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.names import align_samples, warn_of_missing
@@ -92,8 +91,8 @@ class NetworkViews:
         >>> new = pd.DataFrame({"MDM2": [0.9], "KRAS": [5.0], "p53": [0.0]})
         >>> aligned = model.align(new, id_map={"p53": "TP53"})
         >>> aligned.notes[-1]
-        '2 of 2 features found (100.0%); 1 extra left out (KRAS); 1 renamed by the ID map; brought
-        into order'
+        '2 of 2 features found (100.0%); 1 extra left out (KRAS); 1 renamed by the ID map;
+        reordered'
         >>> model.predict(aligned).tolist()
         ['a']
         """

@@ -1,8 +1,10 @@
-"""Experiments: protocols that say honestly how well a network does."""
+"""Experiments: comparisons of methods and strategies on the same splits."""
 
 from __future__ import annotations
 
-from ratoon.experiments.trial import PaperSettings as PaperSettings
-from ratoon.experiments.trial import Trial as Trial
-from ratoon.experiments.trial import run_trial as run_trial
-from ratoon.experiments.trial import split_rows as split_rows
+from ratoon.deprecation import moved
+from ratoon.experiments.split import split_rows as split_rows
+
+__getattr__ = moved(
+    __name__, {name: f"ratoon.paper:{name}" for name in ("PaperSettings", "Trial", "run_trial")}
+)

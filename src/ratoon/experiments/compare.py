@@ -1,10 +1,9 @@
-"""ratoon against FixProb and the classical pipelines, on equal terms.
+"""Compare ratoon with FixProb and classical pipelines on the same splits.
 
-All methods see the same splits; whatever they scale, select or tune, they do so inside the
-training rows.  Differences are judged by a paired t test corrected for the overlap of training
-sets (Nadeau and Bengio, Machine Learning 52, 2003); without that correction repeated
-cross-validation finds differences where there are none.  A run on permuted labels shows what
-chance looks like: a method clearly above it there has seen the test rows.
+All scaling, selection and tuning use only training rows.  Differences are tested with a paired t
+test corrected for the overlap of training sets (Nadeau and Bengio, Machine Learning 52, 2003);
+without this correction, repeated cross-validation finds differences where there are none.  A run
+on permuted labels gives the level of chance: a method clearly above it there has used test rows.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from ratoon.experiments.fan_out import fan_out
 
 Makers = Mapping[str, Callable[[int], Any]]
 
-# From scikit-learn 1.8 on `l1_ratio` says it all, and naming the penalty is deprecated.
+# From scikit-learn 1.8 on, `l1_ratio` is enough and `penalty` is deprecated.
 _RELEASE = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 _ELASTIC = {"penalty": "elasticnet"} if _RELEASE < (1, 8) else {}
 
 
 def classical(n_features: int) -> dict[str, Callable[[int], Any]]:
-    """Return makers of the usual pipelines; each takes a seed."""
+    """Return functions that make the classical pipelines; each takes a seed."""
     k = min(200, n_features)
     return {
         "ridge": lambda seed: make_pipeline(
@@ -67,7 +66,7 @@ def classical(n_features: int) -> dict[str, Callable[[int], Any]]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scores of every method on every split, and on permuted labels."""
+    """Scores of every method on every split and on permuted labels."""
 
     accuracy: dict[str, Array]
     balanced: dict[str, Array]
@@ -115,23 +114,23 @@ def compare(
     x, y : ndarray
         Samples, and their classes as numbers from 0.
     methods : mapping of str to callable
-        Makers of unfitted estimators; each takes a seed.
+        Functions that make unfitted estimators; each takes a seed.
     n_splits, n_repeats : int
-        Folds, and how often they are drawn anew.
+        Number of folds, and of repetitions with new folds.
     n_permutations : int
         Rounds of ``n_splits`` folds with labels in random order.
     seed : int
-        Of the folds, the permutations and the methods.
+        Seed of the folds, the permutations and the methods.
     n_jobs : int, optional
-        Fits at the same time (see `fan_out`).
+        Number of fits at the same time (see `fan_out`).
     tell : callable
-        Told of every method that is done with a fold.
+        Called with a line of text after each fit.
     """
     counts = np.bincount(y)
     if counts[counts > 0].min() < n_splits:
         raise InvalidInputError(
             f"the smallest class has {counts[counts > 0].min()} samples, too few for {n_splits}"
-            f" folds; set --folds to that or less."
+            f" folds; set --folds to this number or less."
         )
     splits = _splits(x, y, n_splits, n_repeats, n_permutations, seed)
     n_real = n_splits * n_repeats
@@ -145,14 +144,14 @@ def compare(
     accuracy: dict[str, list[float]] = {name: [] for name in methods}
     balanced: dict[str, list[float]] = {name: [] for name in methods}
     permuted: dict[str, list[float]] = {name: [] for name in methods}
-    for (number, name), (right, equally) in zip(planned, scores, strict=True):
+    for (number, name), (plain_accuracy, balanced_accuracy) in zip(planned, scores, strict=True):
         if number < n_real:
-            accuracy[name].append(right)
-            balanced[name].append(equally)
-            tell(f"split {number + 1} of {n_real}: {name} {right:.3f}")
+            accuracy[name].append(plain_accuracy)
+            balanced[name].append(balanced_accuracy)
+            tell(f"split {number + 1} of {n_real}: {name} {plain_accuracy:.3f}")
         else:
-            permuted[name].append(right)
-            tell(f"permuted labels, split {number + 1 - n_real}: {name} {right:.3f}")
+            permuted[name].append(plain_accuracy)
+            tell(f"permuted labels, split {number + 1 - n_real}: {name} {plain_accuracy:.3f}")
     return Comparison(
         {name: np.array(values) for name, values in accuracy.items()},
         {name: np.array(values) for name, values in balanced.items()},
@@ -163,7 +162,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Split:
-    """Rows to fit on and to be judged by, with labels that may be in random order."""
+    """Training and test rows, with labels that may be permuted."""
 
     y: Array
     train: Array
@@ -174,7 +173,7 @@ class _Split:
 def _splits(
     x: Array, y: Array, n_splits: int, n_repeats: int, n_permutations: int, seed: int
 ) -> list[_Split]:
-    """Return the splits of the labels as they are, and after them those of permuted ones."""
+    """Return the splits with the true labels, followed by those with permuted labels."""
     folds = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
     splits = [
         _Split(y, train, test, seed + number)
@@ -189,7 +188,7 @@ def _splits(
 
 
 def _scores(x: Array, model: Any, split: _Split) -> tuple[float, float]:
-    """Return accuracy and balanced accuracy on the test rows of a model fitted on the others."""
+    """Fit on the training rows; return accuracy and balanced accuracy on the test rows."""
     predicted = _fitted(model, x[split.train], split.y[split.train]).predict(x[split.test])
     truth = split.y[split.test]
     return float(np.mean(predicted == truth)), float(_balanced(truth, predicted))
@@ -197,7 +196,7 @@ def _scores(x: Array, model: Any, split: _Split) -> tuple[float, float]:
 
 def _fitted(model: Any, x: Array, y: Array) -> Any:
     with warnings.catch_warnings():
-        # Constant features and solvers that stop early: the score says what comes of it.
+        # Warnings on constant features and early stopping; the score shows the effect.
         warnings.simplefilter("ignore")
         return model.fit(x, y)
 

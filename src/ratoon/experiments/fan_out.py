@@ -1,8 +1,8 @@
-"""Fan out: many fits at the same time, through joblib, on samples that nobody copies.
+"""Run many fits at the same time with joblib, without copying the samples.
 
-Whatever backend joblib has been given does the work: processes of this machine (loky), a Dask
-cluster, threads.  Samples travel as the name of a file that every worker maps into its memory, so
-that all workers of a machine read the same pages.
+The joblib backend does the work: processes of this machine (loky), a Dask cluster, threads.
+Workers receive the name of a file and map it into memory, so that all workers of a machine share
+the same pages.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 
 FOLDER_VARIABLE = "JOBLIB_TEMP_FOLDER"
-"""Where joblib puts what it shares; what we share is put there as well."""
+"""Environment variable with the folder for shared arrays of joblib, also used here."""
 
 
 @dataclass(frozen=True)
 class SharedArray:
-    """An array in a file, which is opened where it is needed."""
+    """An array in a file that workers open as a memory map."""
 
     path: str
     dtype: str
@@ -36,19 +36,19 @@ class SharedArray:
     offset: int
 
     def open(self) -> Array:
-        """Return the array as a memory map that cannot be written to."""
+        """Return the array as a read-only memory map."""
         try:
             return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
         except FileNotFoundError:
             raise InvalidInputError(
-                f"a worker does not see the samples, which are in {self.path}.\n"
-                f"  Set {FOLDER_VARIABLE} to a folder that all machines share."
+                f"a worker cannot open the file with the samples, {self.path}.\n"
+                f"  Set {FOLDER_VARIABLE} to a folder that all machines can read."
             ) from None
 
 
 @contextmanager
 def shared(x: Array) -> Iterator[SharedArray]:
-    """Keep an array in a file for the length of the block; a memory map has one already.
+    """Write an array to a file for the duration of the block; a memory map is used as it is.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def shared(x: Array) -> Iterator[SharedArray]:
         yield SharedArray(str(x.filename), x.dtype.str, x.shape, x.offset)
         return
     folder = os.environ.get(FOLDER_VARIABLE) or tempfile.gettempdir()
-    # Where files cannot be removed while a worker holds them, the system does it later.
+    # On systems that cannot remove an open file, the temporary folder is removed later.
     with tempfile.TemporaryDirectory(
         prefix="ratoon-", dir=folder, ignore_cleanup_errors=True
     ) as made:
@@ -76,19 +76,19 @@ def fan_out(
     *,
     n_jobs: int | None = None,
 ) -> Iterator[Any]:
-    """Yield ``function(x, *task)`` for every task, in their order, as soon as each is done.
+    """Yield ``function(x, *task)`` for every task, in order, as soon as each is done.
 
     Parameters
     ----------
     function : callable
-        One that workers can import or unpickle.
+        Function that workers can import or unpickle.
     x : ndarray
-        Samples: the same for all tasks.  Workers in other processes get them as a memory map.
+        Samples, the same for all tasks.  Other processes get them as a memory map.
     tasks : iterable of tuple
-        The other arguments.
+        The other arguments of each call.
     n_jobs : int, optional
-        Tasks at the same time; None leaves it to `joblib.parallel_config`, without which it is
-        one after the other.  What comes out does not depend on it.
+        Tasks at the same time; None uses `joblib.parallel_config`, by default one at a time.
+        Results do not depend on it.
 
     Examples
     --------

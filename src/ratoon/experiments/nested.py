@@ -1,7 +1,7 @@
-"""Nested cross-validation: settings are chosen by inner folds, inside the training rows.
+"""Nested cross-validation: inner folds of the training rows choose the settings.
 
-The outer folds then judge the whole procedure, choice included.  A choice made on the rows that
-judge would flatter whoever has the most settings to choose from.
+The outer folds test the whole procedure, including this choice.  A choice made on the test rows
+would favour the method with the most settings.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Grid = Mapping[str, Sequence[Any]]
 
 
 def classical_grids(n_features: int) -> dict[str, Grid]:
-    """Return what may be chosen for the pipelines of `classical`.
+    """Return the settings to choose from for the pipelines of `classical`.
 
-    Ridge is not among them: it chooses its penalty itself, by leaving out one sample at a time.
+    Ridge has none: it chooses its penalty by leave-one-out cross-validation.
     """
     sizes = sorted({min(k, n_features) for k in (20, 200, 1000)})
     return {
@@ -33,16 +33,16 @@ def classical_grids(n_features: int) -> dict[str, Grid]:
 
 
 def nested(methods: Makers, grids: Mapping[str, Grid], *, n_inner: int = 3) -> Makers:
-    """Return makers whose estimators choose their settings themselves.
+    """Return functions that make estimators which choose their settings by inner folds.
 
     Parameters
     ----------
     methods : mapping of str to callable
-        Makers of unfitted estimators; each takes a seed.
+        Functions that make unfitted estimators; each takes a seed.
     grids : mapping of str to mapping
-        Settings to choose from, by the name of the method.  Methods without stay as they are.
+        Settings to choose from, by the name of the method.  Other methods are unchanged.
     n_inner : int
-        Inner folds, drawn from the seed.
+        Number of inner folds, drawn with the seed.
 
     Examples
     --------

@@ -1,58 +1,9 @@
-"""Every table and figure of the paper, computed again, with the paper's figure beside ours."""
+"""Moved to `ratoon.paper`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from ratoon.deprecation import moved
 
-from ratoon.errors import InvalidParameterError
-from ratoon.experiments.paper_figures import PAPER_SETS
-from ratoon.experiments.reproduce_runs import Effort
-from ratoon.experiments.reproduction import Reproduction
-from ratoon.experiments.tables_accuracy import (
-    accuracy,
-    confusion,
-    curves,
-    dropout,
-    layers,
-    no_hidden,
+__getattr__ = moved(
+    __name__, {"TABLES": "ratoon.paper:TABLES", "reproduce": "ratoon.paper:reproduce"}
 )
-from ratoon.experiments.tables_cost import connections, extreme, rewiring, time_per_epoch
-
-TABLES: dict[str, Callable[[Effort], Reproduction]] = {
-    "accuracy": accuracy,
-    "curves": curves,
-    "confusion": confusion,
-    "connections": connections,
-    "time": time_per_epoch,
-    "extreme": extreme,
-    "layers": layers,
-    "dropout": dropout,
-    "no-hidden": no_hidden,
-    "rewiring": rewiring,
-}
-"""What can be computed again, by name."""
-
-
-def reproduce(table: str, effort: Effort) -> Reproduction:
-    """Compute a table or figure of the paper.
-
-    Parameters
-    ----------
-    table : str
-        One of `TABLES`.
-    effort : Effort
-        Trials, epochs, data sets, seed.
-
-    Examples
-    --------
-    >>> found = reproduce("connections", Effort(sets=("CLL-SUB-111",)))
-    >>> found.rows[0][:2]
-    ['CLL-SUB-111', '409,033']
-    """
-    if table not in TABLES:
-        raise InvalidParameterError(f"no table {table!r}; there are {', '.join(TABLES)}.")
-    if unknown := set(effort.sets) - set(PAPER_SETS):
-        raise InvalidParameterError(
-            f"no data set {sorted(unknown)[0]!r}; the paper has {', '.join(PAPER_SETS)}."
-        )
-    return TABLES[table](effort)

@@ -1,9 +1,9 @@
-"""Every strategy on the same data: same start, same samples in the same order, same budget.
+"""Compare strategies on the same data, with the same start, minibatches and budget.
 
-Stratified splits, features standardised on the training rows, momentum SGD.  In one split all
-networks begin with the same connections and weights and see the same minibatches; they differ in
-nothing but the rewiring, so differences are taken split by split.  Accuracy is that of the last
-epoch on the test rows; nothing is chosen on it.
+Splits are stratified, features are standardised on the training rows, and training uses momentum
+SGD.  In each split all networks start with the same connections and weights and get the same
+minibatches; only the rewiring differs, so differences are computed per split.  The accuracy is that
+of the last epoch on the test rows, which are not used for any choice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import SET, STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
 from ratoon.evolution.analysis import exploration
+from ratoon.experiments.split import split_rows
 from ratoon.experiments.strategy_lines import TEST_SHARE, StrategyComparison, StrategyRun
-from ratoon.experiments.trial import split_rows
 from ratoon.history import EpochRecord
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
@@ -31,27 +31,27 @@ from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 from ratoon.training.recorder import TopologyRecorder
 
 SETTINGS: dict[str, Callable[[], Strategy]] = {
-    # What estimators do by default: new weights of 0, and a topology that comes to rest.
+    # The default of estimators: new weights are 0, and evolution ends before training does.
     "set_settling": lambda: SET(grown="zero", until=0.7, anneal="cosine"),
-    # Within half and one and a half times the budget, and back at it for the second half.
+    # Up to one and a half times the budget, and back at the budget for the second half.
     "nest": lambda: NeST(peak=1.5, final=1.0, grow_until=0.3, prune_until=0.5),
     "deep_r": lambda: DeepR(every=5, alpha=1e-3),
     "neuron_pruning": lambda: NeuronPruning(prune_every=10),
 }
-"""A variant of SET, and settings for methods whose own do not suit some dozens of epochs."""
+"""A variant of SET, and settings for methods whose defaults need longer trainings."""
 
 LEFT_OUT = ("guided_set",)
-"""What is nothing without strengths of features, which estimators measure."""
+"""Strategies that need feature strengths, which only estimators compute."""
 
 _CLIP = 10.0
 
 
 @dataclass(frozen=True)
 class StrategySettings:
-    """What all strategies have in common.
+    """Settings that all strategies share.
 
-    A minibatch has 5 samples, as in the paper, where there are fewer than 300 to learn from, and
-    32 otherwise, unless ``batch_size`` says it.
+    By default a minibatch has 5 samples, as in the paper, with fewer than 300 training samples, and
+    32 otherwise.
     """
 
     hidden: tuple[int, ...] = (500, 500)
@@ -74,7 +74,7 @@ class StrategySettings:
 
 
 def digits() -> tuple[Array, NDArray[np.int64]]:
-    """Return scikit-learn's 8 x 8 images of digits, and which digit each shows.
+    """Return scikit-learn's 8 x 8 images of digits, and the digit of each.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 
 
 def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
-    """Return strategies by name, or all, set for short trainings; never one `LEFT_OUT`.
+    """Return strategies by name, or all except `LEFT_OUT`, with settings for short trainings.
 
     Examples
     --------
@@ -98,7 +98,9 @@ def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
         del makers[name]
     wanted = list(makers) if names is None else [name.strip() for name in names]
     if unknown := [name for name in wanted if name not in makers]:
-        raise InvalidParameterError(f"no strategy {unknown[0]!r}; there are {', '.join(makers)}.")
+        raise InvalidParameterError(
+            f"there is no strategy {unknown[0]!r}; there are {', '.join(makers)}."
+        )
     return {name: makers[name]() for name in wanted}
 
 
@@ -113,23 +115,22 @@ def run_strategy(
     record: bool = False,
     n_threads: int = 1,
 ) -> StrategyRun:
-    """Train by one strategy on the training rows of a split, and test it on the others.
+    """Train with one strategy on the training rows of a split and test on the others.
 
     Parameters
     ----------
     name, strategy : str, Strategy
-        What it is called, and what it is.
+        Its name, and the strategy.
     x, y : ndarray
-        All samples, and their classes as numbers from 0.
+        All samples, and their class numbers from 0.
     split : int
-        Number of the split; also the seed of the start and of the order of samples.
+        Number of the split; also the seed of the start and of the order of the samples.
     settings : StrategySettings
         Network and budget.
     record : bool
-        Whether to find out what share of positions was explored.  A recorder has every change
-        told to it, which makes rewirings slower.
+        Whether to record the fraction of positions that were explored, which slows rewiring.
     n_threads : int
-        Does not change results.
+        Number of threads; results do not depend on it.
     """
     train, test = split_rows(y, TEST_SHARE, split)
     found = feature_statistics(x[train])
@@ -167,29 +168,29 @@ def run_strategy(
         n_connections=network.n_connections,
         array_bytes=sizes.largest,
         state_bytes=sum(a.nbytes for a in (training.evolution_state or {}).values()),
-        explored=explored_share(recorder) if record else None,
+        explored=explored_fraction(recorder) if record else None,
     )
 
 
 class _Sizes(Callback):
-    """Notes how large the network's arrays become."""
+    """Records the largest size of the network's arrays."""
 
     def __init__(self) -> None:
         self.largest = 0
 
     def on_fit_begin(self, training: Training) -> None:
-        """Look at what training starts with."""
+        """Record the size at the start."""
         self.largest = sum(layer.nbytes() for layer in training.network.layers)
 
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
-        """Look again."""
+        """Update the largest size."""
         del record
         now = sum(layer.nbytes() for layer in training.network.layers)
         self.largest = max(self.largest, now)
 
 
-def explored_share(recorder: TopologyRecorder) -> float:
-    """Return the share of all positions of a network that were ever connected."""
+def explored_fraction(recorder: TopologyRecorder) -> float:
+    """Return the fraction of all positions of a network that were ever connected."""
     sizes = [n_in * n_out for n_in, n_out in recorder.shapes]
     ever = sum(
         size * exploration((layers[index] for _, layers in recorder.replay()), size)[-1]

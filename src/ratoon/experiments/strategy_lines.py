@@ -1,4 +1,4 @@
-"""Runs of strategies side by side, and the lines of a table that they make."""
+"""Results of a comparison of strategies: runs, and the lines of a table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TEST_SHARE = 1 / 3
 
 @dataclass(frozen=True)
 class StrategyRun:
-    """One strategy on one split.
+    """The result of one strategy on one split.
 
-    ``accuracy`` is not a number where training diverged.  ``array_bytes`` is what the network's
-    indices, weights, momentum and biases took at their largest, ``state_bytes`` what the strategy
-    remembered in the end.  ``explored`` is the share of all positions that were ever connected
-    (the ITOP rate), where it was recorded.
+    ``accuracy`` is NaN if training diverged.  ``array_bytes`` is the largest size of the network's
+    indices, weights, momentum and biases, ``state_bytes`` the size of the strategy's state at the
+    end.  ``explored`` is the fraction of all positions that were ever connected (the ITOP rate), if
+    it was recorded.
     """
 
     strategy: str
@@ -39,12 +39,12 @@ class StrategyRun:
 
 @dataclass(frozen=True)
 class StrategyLine:
-    """One strategy over all splits.
+    """The result of one strategy over all splits.
 
     ``gain`` is the mean difference in accuracy to the network that never rewires, over the splits
-    on which neither diverged, with ``gain_error`` its standard error over these splits and ``p``
-    from a paired t test corrected for overlapping training rows.  Times are those of the quickest
-    split: other processes can only make a run slower.
+    in which neither diverged; ``gain_error`` is its standard error over these splits, and ``p`` is
+    from a paired t test corrected for overlapping training rows.  Times are those of the fastest
+    split, because other processes can only make a run slower.
     """
 
     strategy: str
@@ -66,7 +66,7 @@ class StrategyLine:
 
 @dataclass(frozen=True)
 class StrategyComparison:
-    """All runs, in any order."""
+    """The runs of a comparison, in any order."""
 
     runs: Sequence[StrategyRun]
 
@@ -75,7 +75,7 @@ class StrategyComparison:
         return list(dict.fromkeys(run.strategy for run in self.runs))
 
     def accuracies(self, name: str) -> dict[int, float]:
-        """Return the accuracy on every split on which training did not diverge."""
+        """Return the accuracy on every split in which training did not diverge."""
         return {
             run.split: run.accuracy
             for run in self.runs
@@ -102,20 +102,20 @@ class StrategyComparison:
 
     def _line(self, name: str) -> StrategyLine:
         runs = [run for run in self.runs if run.strategy == name]
-        ended = np.array(list(self.accuracies(name).values()))
-        # A recorder slows rewirings down; its runs are timed only where there are no others.
+        finished = np.array(list(self.accuracies(name).values()))
+        # Recording slows rewiring; recorded runs are timed only if there are no others.
         timed = [run for run in runs if run.explored is None] or runs
         gain, error, p = self._against_baseline(name)
         recorded = [run.explored for run in runs if run.explored is not None]
         return StrategyLine(
             strategy=name,
-            accuracy=float(ended.mean()) if ended.size else float("nan"),
-            deviation=float(ended.std()) if ended.size else float("nan"),
+            accuracy=float(finished.mean()) if finished.size else float("nan"),
+            deviation=float(finished.std()) if finished.size else float("nan"),
             gain=gain,
             gain_error=error,
             p=p,
             n_splits=len(runs),
-            n_diverged=len(runs) - ended.size,
+            n_diverged=len(runs) - finished.size,
             n_rewirings=runs[0].n_rewirings,
             seconds_per_rewiring=(
                 min(run.seconds_per_rewiring for run in timed) if runs[0].n_rewirings else None

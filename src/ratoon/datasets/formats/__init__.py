@@ -1,0 +1,1 @@
+"""Readers, one module per file format, and the registry that selects one."""

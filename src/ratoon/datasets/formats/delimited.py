@@ -1,0 +1,229 @@
+"""CSV, TSV and similar text tables, in either orientation, read line by line.
+
+A table is read once: cells that are not numbers are removed from each line and stored separately,
+the others are parsed by `NumberRows` in blocks.  The orientation is decided at the end, when all
+names are known, and added to the notes.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from ratoon.datasets.files import Limits, read_lines
+from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.datasets.tables.numbers import NumberRows, is_missing, is_number
+from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
+from ratoon.datasets.tables.table import Table, samples_from_table
+from ratoon.errors import FormatError, InvalidInputError
+
+_PROBED_ROWS = 50
+_PROBED_CELLS = 200_000
+Line = tuple[int, bytes]
+
+
+def read_delimited(path: Path, options: ReadOptions) -> Parsed:
+    """Read a text table, plain or gzipped, into samples, labels and names."""
+    return samples_from_table(read_table(path, options), options)
+
+
+def read_table(path: Path, options: ReadOptions) -> Table:
+    """Read the cells of a text table: numbers as floats, all others as text."""
+    lines = _data_lines(path, options.limits)
+    probe = list(islice(lines, _PROBED_ROWS + 1))
+    if not probe:
+        raise FormatError(f"{path}: no rows; the file has only blank lines and comments.")
+    splitter = Splitter.for_lines(path, probe)
+    cells = [splitter.cells(line) for line in probe]
+    heading = _heading(cells)
+    first = 0 if heading is None else 1
+    if len(cells) == first:
+        raise FormatError(
+            f"{path}: a heading but no rows of data, so there are no samples.\n"
+            "  The file may be cut off; save or download it again."
+        )
+    n_cells = len(cells[first])
+    if heading is not None and len(heading) == n_cells - 1:
+        heading = ["", *heading]  # R writes no heading above the row names
+    _check_width(path, probe[first][0], n_cells, heading, splitter.delimiter)
+    columns = heading or [f"column {j + 1}" for j in range(n_cells)]
+    n_rows = max(5, _PROBED_CELLS // n_cells)
+    text = _text_columns(cells[first : first + n_rows], n_cells)
+    index = _index_column(path, columns, cells[first:], text, options, heading is not None)
+    separate = sorted({*text, *([] if index is None else [index])})
+    table = Table(str(path), columns, heading is not None, index, separate, options.dtype)
+    _fill(table, chain(probe[first:], lines), splitter, options.limits)
+    return table
+
+
+def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limits) -> None:
+    delimiter = splitter.delimiter.encode()
+    numbers = NumberRows(table.source, table.numeric_names, delimiter, table.dtype, limits)
+    for line in lines:
+        texts, cells = splitter.split(line, table.separate, len(table.columns))
+        table.add_row(line[0], texts)
+        numbers.add(line[0], cells)
+    table.set_values(numbers.finish(), numbers.text_rows)
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Splits lines into cells; quotes are handled in lines that have any."""
+
+    source: str
+    delimiter: str
+
+    @classmethod
+    def for_lines(cls, path: Path, lines: list[Line]) -> Splitter:
+        """Choose the delimiter that splits the first lines into the same number of cells."""
+        texts = [decode(text) for _, text in lines[:10]]
+        best, best_score = ",", 0.0
+        for delimiter in "\t,;| ":
+            counts = [len(text.split(None if delimiter == " " else delimiter)) for text in texts]
+            if max(counts) < 2:
+                continue
+            agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
+            score = max(agreement, 0.01) * counts[-1] * (0.1 if delimiter == " " else 1.0)
+            if score > best_score:
+                best, best_score = delimiter, score
+        return cls(str(path), best)
+
+    def cells(self, line: Line) -> list[str]:
+        """Return all cells of a line as text."""
+        number, raw = line
+        text = decode(raw)
+        if self.delimiter == " ":
+            text = " ".join(text.split())
+        if '"' not in text:
+            return text.split(self.delimiter)
+        try:
+            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise FormatError(
+                f"{self.source}, line {number}: {error}.\n"
+                "  A quote is opened but not closed on the same line; remove or close it."
+            ) from None
+
+    def split(self, line: Line, separate: list[int], n_cells: int) -> tuple[list[str], bytes]:
+        """Return the text cells in the columns ``separate``, and the other cells unparsed."""
+        number, raw = line
+        delimiter = self.delimiter.encode()
+        if separate in ([], [0]) and b'"' not in raw and delimiter != b" ":
+            if not separate:
+                return [], raw
+            name, _, rest = raw.partition(delimiter)
+            return [decode(name).strip()], rest
+        cells = self.cells(line)
+        if len(cells) != n_cells:
+            raise FormatError(
+                f"{self.source}, line {number}: {len(cells)} cells, expected {n_cells}.\n"
+                "  The file may be cut off here, or a name contains the delimiter and must be"
+                " quoted."
+            )
+        texts = [cells.pop(j).strip() for j in reversed(separate)][::-1]
+        return texts, self.delimiter.join(cells).encode()
+
+
+def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the text cells of each row, including the heading."""
+    lines = _data_lines(path, limits)
+    probe = list(islice(lines, 10))
+    if probe:
+        splitter = Splitter.for_lines(path, probe)
+        for line in chain(probe, lines):
+            yield line[0], splitter.cells(line)
+
+
+def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
+    """Yield numbered lines; blank lines and comments are skipped."""
+    is_gct = False
+    for number, line in enumerate(read_lines(path, limits), 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            is_gct = line.startswith((b"#1.2", b"#1.3"))
+        if number == 2 and is_gct:
+            continue  # the size of the table, which is not needed
+        if line and not line.startswith(b"#") and not line.isspace():
+            yield number, line
+
+
+def decode(line: bytes) -> str:
+    """Return the text of a line; if it is not UTF-8, it is decoded as Latin-1, as in old files."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _heading(rows: list[list[str]]) -> list[str] | None:
+    """Return the first row if it is a heading, None if it is data."""
+    first = [cell.strip() for cell in rows[0]]
+    if len(rows) == 1 or len(first) == len(rows[1]) - 1:
+        return None if all(map(is_number, first)) else first
+    text = [j for j, cell in enumerate(first) if cell and not is_number(cell)]
+    if not text:
+        return first if first[0] == "" else None
+    if len(text) >= len(first) - 1:
+        return first
+    below = [cells for cells in rows[1:6] if len(cells) == len(first)]
+    if any(is_number(cells[j]) for cells in below for j in text):
+        return first
+    # Numbers above numbers, text above text: data, unless the first cell is a known heading.
+    return first if is_name_heading(first[0]) else None
+
+
+def _check_width(
+    path: Path, line: int, n_cells: int, heading: list[str] | None, delimiter: str
+) -> None:
+    if n_cells < 2:
+        raise FormatError(
+            f"{path}, line {line}: one cell per line.\n  The cells of a table must be separated by"
+            " commas, tabs, semicolons, bars or blanks; save it as CSV or TSV."
+        )
+    if heading is not None and len(heading) != n_cells:
+        raise FormatError(
+            f"{path}, line {line}: {n_cells} cells, but the heading has {len(heading)}.\n"
+            f"  Is {delimiter!r} the delimiter? Names that contain it must be quoted."
+        )
+
+
+def _text_columns(rows: list[list[str]], n_cells: int) -> list[int]:
+    found = set()
+    for cells in rows:
+        # A row without any number is a row of labels; it does not show which columns are text.
+        if len(cells) != n_cells or not any(map(is_number, cells[1:])):
+            continue
+        for j, cell in enumerate(cells):
+            if not is_number(cell) and not is_missing(cell):
+                found.add(j)
+    if not found and rows and not is_number(rows[0][0]) and not is_missing(rows[0][0]):
+        found.add(0)
+    return sorted(found)
+
+
+def _index_column(
+    path: Path,
+    columns: list[str],
+    rows: list[list[str]],
+    text_columns: list[int],
+    options: ReadOptions,
+    has_heading: bool,
+) -> int | None:
+    if options.index is not None:
+        if options.index not in columns:
+            raise InvalidInputError(
+                f"{path}: there is no column {options.index!r} for index=; the first columns are"
+                f" {', '.join(map(repr, columns[:8]))}."
+            )
+        return columns.index(options.index)
+    if has_heading and columns[0] == "":
+        return 0
+    if 0 not in text_columns or columns[0] == options.label:
+        return None
+    if is_name_heading(columns[0]):
+        return 0
+    names = [cells[0] for cells in rows]
+    return 0 if not is_label_name(columns[0]) and len(set(names)) > len(names) / 2 else None

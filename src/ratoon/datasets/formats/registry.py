@@ -1,0 +1,88 @@
+"""The registry of file formats: detect the format of a file and find its reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ratoon.datasets.files import Limits, first_bytes
+from ratoon.datasets.formats.delimited import read_delimited
+from ratoon.datasets.formats.h5ad import read_h5ad
+from ratoon.datasets.formats.libsvm import read_libsvm
+from ratoon.datasets.formats.mat import read_mat
+from ratoon.datasets.formats.mat73 import read_mat73
+from ratoon.datasets.formats.npz import read_npz
+from ratoon.datasets.formats.parquet import read_parquet
+from ratoon.datasets.formats.series_matrix import read_series_matrix
+from ratoon.datasets.formats.tenx import read_tenx
+from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.errors import FormatError, InvalidParameterError
+
+READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {
+    "csv": read_delimited,
+    "npz": read_npz,
+    "mat": read_mat,
+    "mat73": read_mat73,
+    "libsvm": read_libsvm,
+    "series_matrix": read_series_matrix,
+    "h5ad": read_h5ad,
+    "parquet": read_parquet,
+    "10x": read_tenx,
+}
+"""Readers by the name of the format."""
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_LIBSVM_LINE = re.compile(rb"\s*[-+.\w]+([ \t]+(\d+|qid):[^\s:]+)+\s*(#.*)?")
+_PICKLE = re.compile(rb"\x80[\x02-\x05]|\(dp\d|\(lp\d|c[a-z_]+\n")
+
+
+def format_of(path: Path, asked: str, limits: Limits) -> str:
+    """Return the key of `READERS` for a file, from its first bytes and then its name."""
+    if asked != "auto":
+        if asked not in READERS:
+            raise InvalidParameterError(
+                f"read: `format` must be 'auto' or one of {', '.join(map(repr, READERS))},"
+                f" got {asked!r}."
+            )
+        return asked
+    if path.is_dir():
+        return "10x"
+    head = first_bytes(path, limits)
+    for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "10x")):
+        if head.startswith(magic):
+            return name
+    # A version 7.3 file begins with 512 bytes of MATLAB, followed by HDF5.
+    if head[512:].startswith(_HDF5) or (head.startswith(_HDF5) and path.suffix == ".mat"):
+        return "mat73"
+    if head.startswith(_HDF5):
+        return "h5ad"
+    if head.startswith(b"MATLAB 5.0") or path.suffix == ".mat":
+        return "mat"
+    return _text_format(path, head)
+
+
+def _text_format(path: Path, head: bytes) -> str:
+    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml")):
+        raise FormatError(
+            f"{path}: this is a web page, not data; the download failed. Download the file again."
+        )
+    if _PICKLE.match(head):
+        raise FormatError(
+            f"{path}: this seems to be a pickle. Pickles can run code and are never opened; save"
+            " the data in another format, for instance .npz."
+        )
+    expected = {".npz", ".npy", ".h5ad", ".h5", ".parquet", ".mat", ".xls", ".xlsx", ".rds", ".rda"}
+    if path.suffix.lower() in expected:
+        is_unsupported = path.suffix.lower() in {".xls", ".xlsx", ".npy", ".rds", ".rda"}
+        hint = "Save it as CSV." if is_unsupported else "Copy or download it again."
+        raise FormatError(f"{path}: not a {path.suffix} file that can be read. {hint}")
+    if head.startswith((b"!Series_", b"!Sample_")):
+        return "series_matrix"
+    if {".libsvm", ".svm", ".svmlight"} & set(path.suffixes):
+        return "libsvm"
+    lines = [line for line in head.splitlines()[:20] if line and not line.startswith(b"#")]
+    complete = lines[:-1] if len(lines) > 1 else lines
+    if complete and all(_LIBSVM_LINE.fullmatch(line) for line in complete):
+        return "libsvm"
+    return "csv"

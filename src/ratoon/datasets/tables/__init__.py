@@ -1,0 +1,1 @@
+"""Tables of text: cells, labels, orientation, sample sheets."""

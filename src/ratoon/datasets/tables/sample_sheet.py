@@ -1,0 +1,85 @@
+"""Sample sheets: tables with one row per sample, the sample name in the first column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from ratoon.datasets.files import Limits
+from ratoon.datasets.formats.delimited import read_rows
+from ratoon.datasets.options import Parsed, SampleSheet
+from ratoon.datasets.tables.orientation import repeated
+from ratoon.errors import FormatError, InvalidInputError
+
+
+def read_sample_sheet(path: Path, limits: Limits) -> SampleSheet:
+    """Read a CSV or TSV whose first column names the samples; all cells stay text."""
+    rows = read_rows(path, limits)
+    heading = [cell.strip() for _, cells in islice(rows, 1) for cell in cells]
+    body = []
+    for line, cells in rows:
+        if len(cells) != len(heading):
+            raise FormatError(
+                f"{path}, line {line}: {len(cells)} cells, but the heading has {len(heading)}.\n"
+                "  Correct the line, or quote cells that contain the delimiter."
+            )
+        body.append([cell.strip() for cell in cells])
+        limits.check_shape(str(path), len(body), len(heading))
+    if not body or len(heading) < 2:
+        raise FormatError(
+            f"{path}: a sample sheet needs a heading, a column with sample names, one or more other"
+            " columns, and at least one row."
+        )
+    names = tuple(cells[0] for cells in body)
+    for name, places in repeated(names).items():
+        raise FormatError(
+            f"{path}: sample {name!r} occurs in rows {[p + 2 for p in places]}; keep one of them."
+        )
+    columns = {name: tuple(cells[j] for cells in body) for j, name in enumerate(heading) if j}
+    return SampleSheet(str(path), names, columns)
+
+
+def join_sample_sheet(
+    parsed: Parsed, sheet: SampleSheet, label: str | int | None, source: str
+) -> Parsed:
+    """Return ``parsed`` with labels from a column of the sheet, matched by sample name."""
+    column = _choose_column(sheet, label)
+    if parsed.sample_names is None:
+        raise InvalidInputError(
+            f"{source}: the samples have no names, so {sheet.source} cannot be matched to them.\n"
+            "  Pass index= with the column that contains the sample names."
+        )
+    known = dict(zip(sheet.names, sheet.columns[column], strict=True))
+    absent = [name for name in parsed.sample_names if name not in known]
+    if len(absent) == len(parsed.sample_names):
+        raise InvalidInputError(
+            f"{source}: no sample is in the sample sheet {sheet.source}; the data have"
+            f" {_some(parsed.sample_names)}, the sheet has {_some(sheet.names)}.\n"
+            "  The first column of the sheet must contain the sample names of the data; pass index="
+            " if another column of the data contains them."
+        )
+    # A sample that is not in the sheet gets an empty label, handled by `unlabelled=`.
+    labels = [known.get(name, "") for name in parsed.sample_names]
+    notes = [*parsed.notes, f"labels from column {column!r} of {Path(sheet.source).name}"]
+    if absent:
+        notes.append(f"{len(absent)} samples are not in the sample sheet ({_some(absent)})")
+    where = f"{sheet.source}, column {column!r}"
+    return replace(parsed, labels=labels, label_source=where, notes=notes)
+
+
+def _choose_column(sheet: SampleSheet, label: str | int | None) -> str:
+    names = list(sheet.columns)
+    if label is None and len(names) == 1:
+        return names[0]
+    if isinstance(label, str) and label in names:
+        return label
+    problem = "several columns" if label is None else f"no column {label!r}"
+    raise InvalidInputError(
+        f"{sheet.source}: {problem}; pass label= with one of {', '.join(map(repr, names[:12]))}."
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

@@ -1,0 +1,169 @@
+"""Run the trials of the paper's tables: SET and FixProb, with and without validation rows."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratoon.datasets import Dataset
+from ratoon.evolution import Static
+from ratoon.experiments.fan_out import fan_out
+from ratoon.experiments.split import split_rows
+from ratoon.paper.sets import PAPER_SETS, PaperSet, paper_data
+from ratoon.paper.trial import PaperSettings, Trial, TrialResult, TrialStore, result_of, run_trial
+
+VALIDATION = 0.2
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute, on which data.
+
+    Parameters
+    ----------
+    trials, epochs : int
+        Number of trials, and of epochs; None for the epochs of the paper.
+    seed : int
+        Seed of the first trial; later trials use the following seeds.
+    n_threads, n_jobs : int
+        Threads of each training, and trials at the same time.  Results do not depend on them.
+    scale : float
+        Factor on the widths of networks and of generated data.
+    sets : tuple of str
+        Data sets to use.
+    paths : mapping of str to Path
+        Files of the real data sets.
+    tell : callable
+        Called with a line of text after each trial.
+    store : TrialStore
+        Known results; trials in it are not run again.
+    remarks : list of str
+        Remarks on trials, added to the notes of the next table.
+    """
+
+    trials: int = 5
+    epochs: int | None = None
+    seed: int = 0
+    n_threads: int = 1
+    n_jobs: int | None = None
+    scale: float = 1.0
+    sets: tuple[str, ...] = tuple(PAPER_SETS)
+    paths: Mapping[str, Path] = field(default_factory=dict)
+    tell: Callable[[str], None] = lambda text: None
+    store: TrialStore = field(default_factory=TrialStore)
+    remarks: list[str] = field(default_factory=list)
+
+    def settings(self, known: PaperSet) -> PaperSettings:
+        """Return the paper's settings with the given epochs and scale."""
+        hidden = tuple(max(10, round(self.scale * width)) for width in known.settings.hidden)
+        n_epochs = known.settings.n_epochs if self.epochs is None else self.epochs
+        return replace(known.settings, hidden=hidden, n_epochs=n_epochs)
+
+    def data(self, known: PaperSet) -> tuple[Dataset, str]:
+        """Return the data of a set, and their kind."""
+        return paper_data(known, path=self.paths.get(known.name), scale=self.scale, seed=self.seed)
+
+
+def run_trials(
+    data: Dataset,
+    settings: PaperSettings,
+    effort: Effort,
+    *,
+    method: str = "SET",
+    validation: float = 0.0,
+) -> list[TrialResult]:
+    """Run `effort.trials` trials, each on another split into two thirds and one third.
+
+    Trials whose results are in the store are not run again.
+    """
+    x = dense(data)
+    assert data.y is not None
+    crc = zlib.crc32(memoryview(x).cast("B"), zlib.crc32(np.ascontiguousarray(data.y).tobytes()))
+    seeds = range(effort.seed, effort.seed + effort.trials)
+    kinds = [
+        {
+            "data": f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}",
+            "settings": asdict(settings),
+            "method": method,
+            "validation": validation,
+            "seed": seed,
+        }
+        for seed in seeds
+    ]
+    known = [effort.store.get(what) for what in kinds]
+    missing = [seed for seed, result in zip(seeds, known, strict=True) if result is None]
+    tasks = ((data.y, settings, method, validation, effort.n_threads, seed) for seed in missing)
+    fresh = fan_out(_result, x, tasks, n_jobs=effort.n_jobs)
+    hidden = "-".join(map(str, settings.hidden)) or "no"
+    name = f"{method}, {hidden} hidden{', with validation' if validation else ''}"
+    name += f", dropout {settings.dropout:g}" if settings.dropout else ""
+    results = []
+    for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
+        result = next(fresh) if kept is None else kept
+        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
+        if kept is None:
+            effort.store.put(what, result)
+        if result.diverged is not None:
+            effort.remarks.append(
+                f"{name}: trial {number} diverged in epoch {result.diverged}; from there on it has"
+                " the accuracy of the epoch before."
+            )
+        effort.tell(f"{name}: trial {number} of {effort.trials}, {100 * result.last:.1f} % ({how})")
+        results.append(result)
+    return results
+
+
+def _result(x: Any, y: Any, *how: Any) -> TrialResult:
+    started = time.perf_counter()
+    trial = one_trial(x, y, *how)
+    return result_of(trial, time.perf_counter() - started)
+
+
+def one_trial(
+    x: Any,
+    y: Any,
+    settings: PaperSettings,
+    method: str,
+    validation: float,
+    n_threads: int,
+    seed: int,
+) -> Trial:
+    """Run one trial on the split given by the seed."""
+    strategy: Any = settings.strategy() if method == "SET" else Static()
+    train_rows, test_rows = split_rows(y, 1 / 3, seed)
+    return run_trial(
+        method,
+        x,
+        y,
+        train_rows,
+        test_rows,
+        settings=settings,
+        strategy=strategy,
+        seed=seed,
+        validation_fraction=validation,
+        n_threads=n_threads,
+        allow_divergence=True,
+    )
+
+
+def dense(data: Dataset) -> Any:
+    """Return the samples as one dense array."""
+    return np.ascontiguousarray(data.X.toarray() if data.is_sparse else data.X)
+
+
+def percent(values: list[float]) -> str:
+    """Return mean and standard deviation in percent.
+
+    Examples
+    --------
+    >>> percent([0.5, 0.7]), percent([0.5])
+    ('60.0 ± 10.0', '50.0')
+    """
+    mean, spread = 100 * float(np.mean(values)), 100 * float(np.std(values))
+    return f"{mean:.1f} ± {spread:.1f}" if len(values) > 1 else f"{mean:.1f}"
