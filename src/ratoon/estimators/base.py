@@ -17,7 +17,6 @@ from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterEr
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fit_report import check_report_path, write_fit_report
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
-from ratoon.estimators.inputs import checked_samples, checked_weights
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.presets import Settings, Shape, resolve
 from ratoon.estimators.sklearn_callbacks import (
@@ -34,6 +33,7 @@ from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
+from ratoon.samples.checked import checked_samples, checked_weights
 from ratoon.samples.on_disk import DiskRows
 from ratoon.training import (
     Callback,

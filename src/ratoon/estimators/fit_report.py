@@ -11,8 +11,8 @@ import scipy.sparse
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import parts_of_eval_set
-from ratoon.estimators.inputs import checked_samples
 from ratoon.report import write_report
+from ratoon.samples.checked import checked_samples
 from ratoon.samples.on_disk import DiskRows
 
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.parameters import CHECKS, Check, between, boolean, count, positive
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy
@@ -25,6 +24,7 @@ from ratoon.layers import make_layer
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.samples.checked import checked_samples
 from ratoon.training import TrainingPlan
 from ratoon.training.contrastive import ContrastiveTraining, Rows
 

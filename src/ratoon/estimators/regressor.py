@@ -12,8 +12,8 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
-from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
+from ratoon.samples.checked import refuse_misleading
 from ratoon.samples.statistics import feature_statistics
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData

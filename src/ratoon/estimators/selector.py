@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.selector_base import StrengthSelector
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.samples.checked import checked_samples
 from ratoon.samples.statistics import ConstantFeatureWarning
 
 RESAMPLING = ("folds", "seeds")

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-from ratoon.kernels.pieces import pieces, read_piece, train_in_pieces
+from ratoon.kernels.samples import pieces, read_piece, train_in_pieces
 from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
 from ratoon.samples.on_disk import DiskRows, is_readable
 from ratoon.topology import Topology

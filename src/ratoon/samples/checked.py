@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ratoon.arrays import Array
-from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 from ratoon.samples.on_disk import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 
@@ -43,7 +43,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
     if _is_anndata(X):
         names = np.asarray(X.var_names, dtype=object)
         return _with_names(estimator, X.X, names, "AnnData", reset=reset, streamed=streamed)
-    if isinstance(X, Dataset):
+    if _is_dataset(X):
         if X.feature_names is None:
             return checked_samples(estimator, X.X, reset=reset, streamed=streamed)
         names = np.asarray(X.feature_names, dtype=object)
@@ -67,6 +67,11 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
 
 def _is_anndata(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")
+
+
+def _is_dataset(X: Any) -> bool:
+    # `ratoon.datasets` lies above this package, so its `Dataset` is recognised by its fields.
+    return is_dataclass(X) and {"X", "feature_names"} <= {field.name for field in fields(X)}
 
 
 def _with_names(

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.inputs import canonical_csr, checked_samples, checked_weights
 from ratoon.kernels import as_samples
+from ratoon.samples.checked import canonical_csr, checked_samples, checked_weights
 from ratoon.samples.statistics import ConstantFeatureWarning
 from tests.estimators.frames import polars
 
