@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import Labelled, hold_out
+from ratoon.samples.in_memory import wrap
 
 
 @given(
@@ -37,9 +38,9 @@ def test_one_sample_cannot_be_split():
 
 
 def test_rows_held_back_have_no_weight():
-    labelled = Labelled(np.zeros((3, 1)), np.zeros(3), np.array([1.0, 2.0, 3.0]))
+    labelled = Labelled(wrap(np.zeros((3, 1))), np.zeros(3), np.array([1.0, 2.0, 3.0]))
     assert labelled.weights_without(np.array([1])).tolist() == [1.0, 0.0, 3.0]
     assert labelled.weights_without(None) is labelled.weights
     assert labelled.take(np.array([2])).weights.tolist() == [3.0]
-    plain = Labelled(np.zeros((3, 1)), np.zeros(3))
+    plain = Labelled(wrap(np.zeros((3, 1))), np.zeros(3))
     assert plain.weights_without(np.array([0])).tolist() == [0.0, 1.0, 1.0]

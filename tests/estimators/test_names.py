@@ -104,10 +104,10 @@ def test_an_id_map_is_a_mapping_or_a_file(model, frame, tmp_path):
 
 
 def test_what_has_no_names_cannot_be_aligned(model, frame):
-    with pytest.raises(InvalidInputError, match="ndarray has no names"):
+    with pytest.raises(InvalidInputError, match="ndarray has no feature names"):
         model.align(frame.to_numpy())
     plain = ratoon.SparseMLPRegressor((5,), max_iter=1).fit(frame.to_numpy(), frame["gene0"])
-    with pytest.raises(InvalidInputError, match="fitted without names"):
+    with pytest.raises(InvalidInputError, match="fitted without feature names"):
         plain.align(frame)
 
 

@@ -5,12 +5,10 @@ import sys
 import h5py
 import numpy as np
 import pytest
-import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.data import Labelled
 from ratoon.samples import on_disk
 from tests.processes import IS_SANITIZED, run_python
 
@@ -107,16 +105,6 @@ def test_another_number_of_features_is_refused(two_classes, in_file):
     assert fitted.n_features_in_ == X.shape[1]
     with pytest.raises(ValueError, match="features"):
         fitted.predict(in_file(X[:, 1:], "narrow"))
-
-
-def test_samples_held_back_from_a_memory_map_stay_on_disk(two_classes, tmp_path):
-    X, y = two_classes
-    rows = np.array([3, 1, 2])
-    taken = Labelled(as_map(X, tmp_path), y).take(rows)
-    assert isinstance(taken.x, on_disk.DiskRows)
-    assert_array_equal(np.asarray(taken.x), X[rows])
-    assert isinstance(Labelled(X, y).take(rows).x, np.ndarray)
-    assert scipy.sparse.issparse(Labelled(scipy.sparse.csr_array(X), y).take(rows).x)
 
 
 CAPPED = """

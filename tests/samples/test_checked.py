@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
 from ratoon.kernels import as_samples
-from ratoon.samples.checked import canonical_csr, checked_samples, checked_weights
+from ratoon.samples.checked import checked_samples, checked_weights
+from ratoon.samples.csr import checked_csr
 from ratoon.samples.statistics import ConstantFeatureWarning
 from tests.estimators.frames import polars
 
@@ -77,7 +78,7 @@ def test_memory_maps_are_not_copied(two_classes, tmp_path, dtype):
     np.save(tmp_path / "x.npy", X.astype(dtype))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     checked = checked_samples(model(), mapped, reset=True)
-    assert np.shares_memory(checked, mapped)
+    assert np.shares_memory(checked.values(), mapped)
     assert as_samples(checked, np.float32).n_rows == 90
     assert model().fit(mapped, y).score(mapped, y) > 0
 
@@ -159,7 +160,7 @@ def test_indices_out_of_range_are_refused_before_native_code_sees_them(csr, form
     damaged = csr.asformat(form).copy()
     (damaged.coords[1] if form == "coo" else damaged.indices)[3] = index
     with pytest.raises(InvalidInputError, match="damaged"):
-        canonical_csr(damaged)
+        checked_csr(damaged)
 
 
 @pytest.mark.parametrize("starts", [[5, 0], [0, 10**6], [1, 2], [0, -3]])
@@ -174,7 +175,7 @@ def test_arrays_of_other_lengths_are_refused(csr):
     damaged = csr.copy()
     damaged.data = damaged.data[:-5]
     with pytest.raises(InvalidInputError, match="damaged"):
-        canonical_csr(damaged)
+        checked_csr(damaged)
 
 
 # ---------------------------------------------------------------------------------- bad samples

@@ -280,7 +280,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     def partial_fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         classes: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,

@@ -20,6 +20,7 @@ from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_seed
+from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 from ratoon.topology import Topology, Within
 from ratoon.training import EarlyStopping
@@ -70,7 +71,8 @@ def learn_scaling(
     x: Any, weights: Array | None, *, scale: str | None, clip: float, dtype: str
 ) -> Scaling:
     """Learn from the training rows how samples are to be read; constant features become 0."""
-    found = feature_statistics(x, weights)
+    samples = wrap(x)
+    found = feature_statistics(samples, weights)
     if dtype == "float32" and found.largest > float(np.finfo(np.float32).max):
         raise InvalidInputError(
             f"X holds values up to {found.largest:.3g}, too large for float32.\n"
@@ -85,8 +87,8 @@ def learn_scaling(
             ConstantFeatureWarning,
             stacklevel=6,
         )
-    # Centring would turn every zero of a sparse matrix into something else.
-    shift = None if scipy.sparse.issparse(x) else found.mean
+    # Centring would store every zero of a sparse matrix.
+    shift = None if samples.is_sparse else found.mean
     # What float32 cannot hold would become infinite.
     factors = np.minimum(found.factors(), 1e37) if dtype != "float64" else found.factors()
     return Scaling(shift, factors, clip)

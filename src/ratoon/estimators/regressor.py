@@ -254,7 +254,9 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.dtype = dtype
         self.verbose = verbose
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None
+    ) -> Self:
         """Train for exactly one epoch more.
 
         Calling it ``max_iter`` times with the same data is the same, bit for bit, as `fit`.

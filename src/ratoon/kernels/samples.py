@@ -1,90 +1,144 @@
-"""Samples on disk, brought to native code piece by piece.
+"""Samples for native code: in memory as a whole, or read from disk in chunks of minibatches.
 
-A piece is some minibatches of rows, read, used and forgotten.  What comes out is what the same
-rows in memory would give.
+Training and prediction in chunks give what the same rows in memory would give.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
+from ratoon import _native
 from ratoon.arrays import Array
-from ratoon.samples.on_disk import DiskRows
-
-if TYPE_CHECKING:
-    from ratoon.kernels.network import EpochOutcome, NativeNetwork, Progress
-    from ratoon.kernels.types import Step
-
-Rows = NDArray[np.int64]
+from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Rows
+from ratoon.samples.in_memory import wrap
+from ratoon.samples.on_disk import DiskRows, is_readable
 
 
-def pieces(order: Rows, at_once: int, batch: int = 1) -> Iterator[Rows]:
-    """Cut an order of rows into pieces of whole minibatches, about ``at_once`` rows each.
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Samples in memory and the order to take them in.
 
-    Examples
-    --------
-    >>> [piece.tolist() for piece in pieces(np.arange(7), 5, batch=2)]
-    [[0, 1, 2, 3], [4, 5, 6]]
+    ``rows`` are the rows they have among all samples, or None if these are all samples.
     """
-    size = max(1, at_once // batch) * batch
-    for first in range(0, order.size, size):
-        yield order[first : first + size]
+
+    handle: _native.Samples
+    order: Rows
+    rows: Rows | None = None
+
+    def select(self, values: Array | None) -> Array | None:
+        """Return the targets, weights or offsets of these samples."""
+        return values if values is None or self.rows is None else values[self.rows]
 
 
-def read_piece(samples: DiskRows, rows: Rows, *aligned: Array | None) -> tuple[Any, ...]:
-    """Read rows, and take the same of what goes with them: targets, weights, offset."""
-    return np.asarray(samples[rows]), *(None if a is None else a[rows] for a in aligned)
+class NativeSamples(ABC):
+    """Samples that `NativeNetwork` trains on and predicts; made by `as_samples`."""
+
+    n_rows: int
+    n_features: int
+
+    def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        """Return these rows in a random order, for one epoch."""
+        return rows[generator.permutation(rows.size)]
+
+    @abstractmethod
+    def chunk(self, order: Rows) -> Chunk:
+        """Return the samples of ``order`` as one chunk."""
+
+    @abstractmethod
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        """Yield the samples of ``order`` in chunks of whole minibatches."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        """Yield all samples in order: slices of rows, and the samples in them."""
 
 
-def train_in_pieces(
-    network: NativeNetwork,
-    samples: DiskRows,
-    targets: Array,
-    order: Rows,
-    batch: int,
-    rule: Any,
-    steps: list[Step],
-    *,
-    sample_weights: Array | None,
-    offset: Array | None,
-    first_step: int,
-    progress: Progress | None,
-    **how: Any,
-) -> EpochOutcome:
-    """Train on rows in this order, as `NativeNetwork.train` does with samples in memory."""
-    from ratoon.kernels.network import EpochOutcome, as_samples
+class _InMemory(NativeSamples):
+    def __init__(self, handle: _native.Samples) -> None:
+        self.handle = handle
+        self.n_rows, self.n_features = handle.n_rows, handle.n_features
 
-    total, done, heard = 0.0, 0, 0.0
-    for rows in pieces(order, samples.rows_at_once, batch):
-        x, goal, weights, known = read_piece(samples, rows, targets, sample_weights, offset)
-        outcome = network.train(
-            as_samples(x, network.dtype),
-            goal,
-            np.arange(rows.size, dtype=np.int64),
-            batch,
-            rule,
-            steps[done : done - (-rows.size // batch)],
-            sample_weights=weights,
-            offset=known,
-            first_step=first_step + done,
-            progress=None if progress is None else _counted_from(done, progress),
-            **how,
+    def chunk(self, order: Rows) -> Chunk:
+        return Chunk(self.handle, order)
+
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        del batch
+        yield self.chunk(order)
+
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        yield slice(None), self.handle
+
+
+class _OnDisk(NativeSamples):
+    def __init__(self, stored: DiskRows) -> None:
+        self.stored = stored
+        self.n_rows, self.n_features = stored.shape
+
+    def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        return self.stored.shuffled(rows, generator)
+
+    def chunk(self, order: Rows) -> Chunk:
+        handle = _native.Samples.dense(self.stored.dense(order))
+        return Chunk(handle, np.arange(order.size, dtype=np.int64), order)
+
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        size = max(1, self.stored.rows_at_once // batch) * batch
+        for first in range(0, order.size, size):
+            yield self.chunk(order[first : first + size])
+
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        for rows in self.stored.blocks():
+            yield rows, _native.Samples.dense(self.stored.dense(rows))
+
+
+def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
+    """Return samples for a network of this number type.
+
+    Dense float32 and float64 arrays, memory maps included, are read where they are, whatever the
+    number type of the network.  Samples on disk are read when they are used.  The values of sparse
+    samples are converted to ``dtype``.
+
+    Parameters
+    ----------
+    x : ratoon.samples.base.Samples, array or SciPy matrix
+        Samples in rows; the indices of a SciPy matrix are checked.
+    dtype : dtype
+        Number type of the network.
+
+    Raises
+    ------
+    InvalidInputError
+        If a sparse matrix is damaged, or there are not two dimensions.
+    """
+    samples = wrap(x)
+    if isinstance(samples, DiskRows):
+        return _OnDisk(samples)
+    if samples.is_sparse:
+        return _InMemory(_sparse_handle(samples.values(), dtype))
+    dense = samples.values()
+    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        dense = dense.astype(dtype)
+    if not is_readable(dense) and dense.size > 0:
+        dense = np.require(dense, requirements=["C", "A"])
+    return _InMemory(_native.Samples.dense(dense))
+
+
+def _sparse_handle(matrix: Any, dtype: DTypeLike) -> _native.Samples:
+    if max(matrix.shape) > np.iinfo(np.int32).max:
+        raise InvalidInputError(f"sparse samples of shape {matrix.shape} are too large.")
+    try:
+        return _native.Samples.csr(
+            np.array(matrix.indptr, dtype=np.int64),  # a copy that no other code can change
+            np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            np.ascontiguousarray(matrix.data, dtype=dtype),
+            matrix.shape[1],
         )
-        done += outcome.steps_done
-        counted = rows.size if weights is None else float(weights.sum())
-        heard += counted
-        total += outcome.loss * counted
-        if outcome.diverged:
-            return EpochOutcome(outcome.loss, done, diverged=True)
-    return EpochOutcome(total / heard if heard > 0 else 0.0, done, diverged=False)
-
-
-def _counted_from(done: int, progress: Progress) -> Progress:
-    def tell(steps: int) -> None:
-        progress(done + steps)
-
-    return tell
+    except ValueError as error:
+        raise InvalidInputError(f"the sparse samples cannot be used: {error}") from None

@@ -1,10 +1,13 @@
-"""Samples as users have them, made fit for kernels: checked, and copied only where they must be."""
+"""The check of X: everything users may pass as samples, turned into `Samples`.
+
+X is copied only where that cannot be avoided, and never changed.
+"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -13,49 +16,118 @@ from sklearn.utils.validation import validate_data
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Samples
+from ratoon.samples.csr import checked_csr
+from ratoon.samples.in_memory import DenseSamples, SparseSamples
 from ratoon.samples.on_disk import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 
 
-def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Any:
-    """Return samples as a dense array of float32 or float64, or as a CSR matrix of float64.
+def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Samples:
+    """Return X as samples of float32 or float64.
 
-    Arrays and memory maps of a type that kernels read come back as they are, never copied.  What
-    is given is never changed.  If ``streamed``, an HDF5 data set and a memory map of another type
-    come back as `DiskRows`, of which nothing has been read, nor looked at for missing values.
+    Arrays and memory maps that kernels can read are not copied.  If ``streamed``, HDF5 data sets
+    and other memory maps come back as `DiskRows`; none of their rows has been read, so missing
+    values are found later, see `Samples.check`.
 
     Parameters
     ----------
     estimator : estimator
-        Learns the number and names of the features if ``reset``, else compares them.
+        Learns the number and the names of the features if ``reset``, else they are compared.
     X : array, memory map, SciPy matrix, pandas, polars or Arrow table, AnnData, Dataset
         Samples in rows.
     reset : bool
-        Whether this is the first time.
+        Whether this is the first call.
     streamed : bool
-        Whether the caller can do with samples that are not in memory.
+        Whether the caller can use samples on disk.
 
     Raises
     ------
     InvalidInputError, ValueError, TypeError
-        If they cannot be used; the message says why.
+        If X cannot be used; the message gives the reason.
     """
     refuse_misleading(X, "X")
+    kind, values, names = _unpacked(X)
+    if names is None:
+        return _validated(estimator, values, reset=reset, streamed=streamed)
+    known = None if reset else getattr(estimator, "feature_names_in_", None)
+    if known is not None and not np.array_equal(names, known):
+        raise InvalidInputError(
+            f"the features of this {kind} are not those of training, in name or in order.\n"
+            f"  Match them with model.align(...), which reports what is missing."
+        )
+    refuse_misleading(values, "X")
+    with warnings.catch_warnings():
+        # The values alone have no names; the names have just been compared.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        checked = _validated(estimator, values, reset=reset, streamed=streamed)
+    if reset:
+        estimator.feature_names_in_ = names
+    return checked
+
+
+def targets_or_labels(X: Any, y: Any) -> Any:
+    """Return ``y``, or the labels of ``X`` if ``y`` is None and ``X`` is a `Dataset`."""
+    return X.labels if y is None and _is_dataset(X) else y
+
+
+def named_columns(X: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the values and the feature names of a table or an AnnData.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> named_columns(pd.DataFrame({"TP53": [1.5], "MDM2": [2.0]}))
+    (array([[1.5, 2. ]]), ('TP53', 'MDM2'))
+    """
     if _is_anndata(X):
-        names = np.asarray(X.var_names, dtype=object)
-        return _with_names(estimator, X.X, names, "AnnData", reset=reset, streamed=streamed)
-    if _is_dataset(X):
-        if X.feature_names is None:
-            return checked_samples(estimator, X.X, reset=reset, streamed=streamed)
-        names = np.asarray(X.feature_names, dtype=object)
-        return _with_names(estimator, X.X, names, "Dataset", reset=reset, streamed=streamed)
+        values, names = X.X, X.var_names
+    elif hasattr(X, "column_names"):  # Arrow
+        values = np.column_stack([np.asarray(column) for column in X.columns])
+        names = X.column_names
+    elif hasattr(X, "columns") and hasattr(X, "to_numpy"):  # pandas, polars
+        values, names = X.to_numpy(), X.columns
+    else:
+        raise InvalidInputError(
+            f"a {type(X).__name__} has no feature names; give a table, an AnnData or a Dataset."
+        )
+    return values, tuple(str(name) for name in names)
+
+
+class _Unpacked(NamedTuple):
+    kind: str
+    values: Any
+    names: Array | None
+
+
+def _unpacked(X: Any) -> _Unpacked:
+    """Take the values and the feature names out of an AnnData or a Dataset."""
+    if _is_anndata(X):
+        return _Unpacked("AnnData", X.X, np.asarray(X.var_names, dtype=object))
+    if not _is_dataset(X):
+        return _Unpacked(type(X).__name__, X, None)
+    names = None if X.feature_names is None else np.asarray(X.feature_names, dtype=object)
+    return _Unpacked("Dataset", X.X, names)
+
+
+def _is_anndata(X: Any) -> bool:
+    # A table may have columns of any name, and they may be attributes.
+    return hasattr(X, "var_names") and hasattr(X, "X") and not hasattr(X, "columns")
+
+
+def _is_dataset(X: Any) -> bool:
+    # `ratoon.datasets` is above this package, so its `Dataset` is recognised by its fields.
+    return is_dataclass(X) and {"X", "feature_names"} <= {field.name for field in fields(X)}
+
+
+def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Samples:
     if isinstance(X, DiskRows) and X.is_whole and isinstance(X.reader, MapReader):
-        X = X.reader.source  # perhaps to be read as it lies
+        X = X.reader.source  # kernels may be able to read it directly
     if streamed and (stored := rows_on_disk(X)) is not None:
         validate_data(estimator, stored, reset=reset, skip_check_array=True)
         return stored
     if scipy.sparse.issparse(X):
-        X = canonical_csr(X)
-    return validate_data(
+        X = checked_csr(X)
+    checked = validate_data(
         estimator,
         X,
         reset=reset,
@@ -63,33 +135,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
         dtype=_float_types(X),
         accept_large_sparse=True,
     )
-
-
-def _is_anndata(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "anndata" and hasattr(X, "var_names")
-
-
-def _is_dataset(X: Any) -> bool:
-    # `ratoon.datasets` lies above this package, so its `Dataset` is recognised by its fields.
-    return is_dataclass(X) and {"X", "feature_names"} <= {field.name for field in fields(X)}
-
-
-def _with_names(
-    estimator: Any, values: Any, names: Array, kind: str, *, reset: bool, streamed: bool
-) -> Any:
-    known = None if reset else getattr(estimator, "feature_names_in_", None)
-    if known is not None and not np.array_equal(names, known):
-        raise InvalidInputError(
-            f"the features of this {kind} are not those of training, in name or in order.\n"
-            f"  Match them with model.align(...), which says what is missing."
-        )
-    with warnings.catch_warnings():
-        # The matrix alone has no names; they have just been compared.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        checked = checked_samples(estimator, values, reset=reset, streamed=streamed)
-    if reset:
-        estimator.feature_names_in_ = names
-    return checked
+    return SparseSamples(checked) if scipy.sparse.issparse(checked) else DenseSamples(checked)
 
 
 def _float_types(X: Any) -> list[Any]:
@@ -101,7 +147,7 @@ def _float_types(X: Any) -> list[Any]:
 
 
 def refuse_misleading(values: Any, name: str) -> None:
-    """Raise for what NumPy would turn into numbers that mean something else.
+    """Raise for values that NumPy would convert to numbers with another meaning.
 
     Examples
     --------
@@ -109,12 +155,12 @@ def refuse_misleading(values: Any, name: str) -> None:
     Traceback (most recent call last):
     ...
     ratoon.errors.InvalidInputError: `X` is a masked array, and its mask would be lost.
-      Fill what is missing first, for example with X.filled(0.0).
+      Fill the missing values first, for example with X.filled(0.0).
     """
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(
             f"`{name}` is a masked array, and its mask would be lost.\n"
-            f"  Fill what is missing first, for example with {name}.filled(0.0)."
+            f"  Fill the missing values first, for example with {name}.filled(0.0)."
         )
     kinds = [getattr(values, "dtype", None)]
     if hasattr(values, "dtypes") and hasattr(values.dtypes, "__iter__"):
@@ -123,68 +169,12 @@ def refuse_misleading(values: Any, name: str) -> None:
         if any(word in str(kind).lower() for word in ("datetime", "timedelta", "duration")):
             raise InvalidInputError(
                 f"`{name}` holds values of type {kind}, which are not numbers to learn from.\n"
-                f"  Turn them into a number that means something, such as days since a date."
+                f"  Convert them to meaningful numbers, such as days since a date."
             )
 
 
-def canonical_csr(matrix: Any) -> Any:
-    """Return a CSR matrix without duplicates, after looking at every index of ``matrix``.
-
-    SciPy's own routines trust the indices they are given; one that is out of range can end the
-    process.  So they are checked before anything else is done with them.
-
-    Examples
-    --------
-    >>> twice = scipy.sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2))
-    >>> canonical_csr(twice).toarray()
-    array([[0., 3.]])
-    """
-    if matrix.format in ("csr", "csc"):
-        _check_compressed(matrix)
-    elif matrix.format == "coo" and matrix.ndim == 2:
-        for axis, indices in enumerate(matrix.coords):
-            _check_range(indices, matrix.shape[axis])
-    if matrix.ndim != 2:
-        raise InvalidInputError(f"a sparse X needs 2 dimensions, got {matrix.ndim}.")
-    if matrix.format == "csr":
-        parts = (matrix.data, matrix.indices, matrix.indptr)
-        rows = scipy.sparse.csr_array(parts, shape=matrix.shape)
-        if rows.has_canonical_format:
-            return rows
-        rows = rows.copy()
-    else:
-        rows = scipy.sparse.csr_array(matrix)
-    rows.sum_duplicates()
-    return rows
-
-
-def _check_compressed(matrix: Any) -> None:
-    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-    starts, n_entries = matrix.indptr, matrix.indices.size
-    if (
-        starts.size != n_major + 1
-        or starts[0] != 0
-        or starts[-1] != n_entries
-        or matrix.data.size != n_entries
-        or bool(np.any(np.diff(starts) < 0))
-    ):
-        raise InvalidInputError(
-            f"the sparse X is damaged: its index pointers must rise from 0 to its {n_entries}"
-            f" entries."
-        )
-    _check_range(matrix.indices, n_minor)
-
-
-def _check_range(indices: Array, n: int) -> None:
-    if indices.size and (indices.min() < 0 or indices.max() >= n):
-        raise InvalidInputError(
-            f"the sparse X is damaged: indices from {indices.min()} to {indices.max()} where 0 to"
-            f" {n - 1} are possible."
-        )
-
-
 def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
-    """Return one weight per sample, or None where all count the same."""
+    """Return one weight per sample, or None if all have the same weight."""
     if sample_weight is None:
         return None
     refuse_misleading(sample_weight, "sample_weight")
