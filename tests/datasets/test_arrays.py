@@ -1,9 +1,13 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.arrays import as_matrix, checked_csr
+from ratoon.datasets.arrays import as_matrix, check_compressed, checked_csr
 from ratoon.errors import FormatError, InvalidInputError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -122,3 +126,25 @@ def broken(kind, **parts):
 def test_bad_indices_never_reach_compiled_code(matrix):
     with pytest.raises(FormatError):
         checked_csr(matrix)
+
+
+@given(
+    st.lists(st.integers(-2, 5), max_size=6),
+    st.lists(st.integers(-2, 5), max_size=6),
+    st.integers(0, 4),
+    st.integers(0, 4),
+)
+def test_the_check_accepts_exactly_what_is_inside(indptr, indices, n_major, n_minor):
+    indptr, indices = np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int64)
+    sound = (
+        len(indptr) == n_major + 1
+        and indptr[0] == 0
+        and all(a <= b for a, b in pairwise(indptr))
+        and indptr[-1] <= len(indices)
+        and all(0 <= j < n_minor for j in indices)
+    )
+    if sound:
+        check_compressed(indptr, indices, indices.size, n_major, n_minor, source="x")
+    else:
+        with pytest.raises(FormatError):
+            check_compressed(indptr, indices, indices.size, n_major, n_minor, source="x")

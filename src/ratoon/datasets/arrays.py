@@ -1,7 +1,8 @@
-"""The check of arrays that were read from files.
+"""The border where arrays from outside become arrays we trust.
 
-A file can hold any kind of array.  A `Dataset` holds aligned, native, contiguous floats, or sparse
-matrices all of whose indices were checked (`ratoon.samples.csr`).
+A file can hold any kind of array; a `Dataset` holds aligned, native, contiguous floats, and sparse
+matrices whose every index was looked at.  SciPy's own constructor checks the ends of the index
+arrays only, and compiled code that follows a bad index reads or writes outside its memory.
 """
 
 from __future__ import annotations

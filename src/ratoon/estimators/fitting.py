@@ -71,8 +71,7 @@ def learn_scaling(
     x: Any, weights: Array | None, *, scale: str | None, clip: float, dtype: str
 ) -> Scaling:
     """Learn from the training rows how samples are to be read; constant features become 0."""
-    samples = wrap(x)
-    found = feature_statistics(samples, weights)
+    found = feature_statistics(x, weights)
     if dtype == "float32" and found.largest > float(np.finfo(np.float32).max):
         raise InvalidInputError(
             f"X holds values up to {found.largest:.3g}, too large for float32.\n"
@@ -87,8 +86,8 @@ def learn_scaling(
             ConstantFeatureWarning,
             stacklevel=6,
         )
-    # Centring would store every zero of a sparse matrix.
-    shift = None if samples.is_sparse else found.mean
+    # Centring would turn every zero of a sparse matrix into something else.
+    shift = None if wrap(x).is_sparse else found.mean
     # What float32 cannot hold would become infinite.
     factors = np.minimum(found.factors(), 1e37) if dtype != "float64" else found.factors()
     return Scaling(shift, factors, clip)
