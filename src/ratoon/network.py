@@ -16,7 +16,6 @@ from ratoon.kernels import NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.rng import derive_seed
-from ratoon.samples.on_disk import DiskRows
 from ratoon.topology import Topology, Within
 
 
@@ -154,8 +153,7 @@ class SparseMLP:
     def outputs(self, x: Any, *, n_threads: int = 1, layer: int | None = None) -> Array:
         """Return raw outputs for samples x features, or the activations of a hidden layer."""
         native = self.native("squared_error", n_threads)
-        samples = x if isinstance(x, DiskRows) else as_samples(x, self.dtype)
-        return native.predict(samples, scaling=self.scaling, layer=layer)
+        return native.predict(as_samples(x, self.dtype), scaling=self.scaling, layer=layer)
 
     def summary(self) -> list[LayerSummary]:
         """Return size and density of every layer."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import Labelled, hold_out
+from ratoon.samples.in_memory import wrap
 
 
 @given(
@@ -12,7 +13,7 @@ from ratoon.estimators.data import Labelled, hold_out
     st.floats(0.01, 0.99),
     st.integers(0, 1000),
 )
-def test_a_class_gives_its_share_and_never_its_only_sample(codes, fraction, seed):
+def test_the_split_is_stratified_and_never_takes_the_only_sample_of_a_class(codes, fraction, seed):
     codes = np.array(codes)
     held = hold_out(codes.size, fraction, np.random.default_rng(seed), codes)
     assert np.array_equal(np.unique(held), held)
@@ -26,7 +27,7 @@ def test_a_class_gives_its_share_and_never_its_only_sample(codes, fraction, seed
 
 
 @given(st.integers(2, 50), st.floats(0.01, 0.99))
-def test_at_least_one_row_is_held_back_and_never_all(n_samples, fraction):
+def test_at_least_one_row_is_held_out_and_never_all(n_samples, fraction):
     held = hold_out(n_samples, fraction, np.random.default_rng(0))
     assert 1 <= held.size < n_samples
 
@@ -36,10 +37,10 @@ def test_one_sample_cannot_be_split():
         hold_out(1, 0.5, np.random.default_rng(0))
 
 
-def test_rows_held_back_have_no_weight():
-    labelled = Labelled(np.zeros((3, 1)), np.zeros(3), np.array([1.0, 2.0, 3.0]))
+def test_rows_held_out_have_no_weight():
+    labelled = Labelled(wrap(np.zeros((3, 1))), np.zeros(3), np.array([1.0, 2.0, 3.0]))
     assert labelled.weights_without(np.array([1])).tolist() == [1.0, 0.0, 3.0]
     assert labelled.weights_without(None) is labelled.weights
     assert labelled.take(np.array([2])).weights.tolist() == [3.0]
-    plain = Labelled(np.zeros((3, 1)), np.zeros(3))
+    plain = Labelled(wrap(np.zeros((3, 1))), np.zeros(3))
     assert plain.weights_without(np.array([0])).tolist() == [0.0, 1.0, 1.0]

@@ -59,13 +59,13 @@ TABLES = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_every_kind_of_table_is_taken(model, frame, kind):
+def test_every_kind_of_table_is_accepted(model, frame, kind):
     given = TABLES[kind](shuffled(frame))
     found = model.predict_proba(model.align(given))
     assert found == pytest.approx(model.predict_proba(frame), abs=1e-6)
 
 
-def test_a_missing_feature_is_told_and_counts_as_its_mean(model, frame):
+def test_a_missing_feature_gives_a_warning_and_gets_its_mean(model, frame):
     with pytest.warns(FeatureCoverageWarning, match=r"9 of 10 .* 1 missing \(gene4\).* mean over"):
         aligned = model.align(frame.drop(columns="gene4"))
     mean = frame.assign(gene4=frame["gene4"].mean())
@@ -105,11 +105,11 @@ def test_an_id_map_is_a_mapping_or_a_file(model, frame, tmp_path):
         assert_array_equal(model.predict(aligned), model.predict(frame))
 
 
-def test_what_has_no_names_cannot_be_aligned(model, frame):
-    with pytest.raises(InvalidInputError, match="ndarray has no names"):
+def test_samples_without_feature_names_cannot_be_aligned(model, frame):
+    with pytest.raises(InvalidInputError, match="ndarray has no feature names"):
         model.align(frame.to_numpy())
     plain = ratoon.SparseMLPRegressor((5,), max_iter=1).fit(frame.to_numpy(), frame["gene0"])
-    with pytest.raises(InvalidInputError, match="fitted without names"):
+    with pytest.raises(InvalidInputError, match="fitted without feature names"):
         plain.align(frame)
 
 

@@ -5,12 +5,10 @@ import sys
 import h5py
 import numpy as np
 import pytest
-import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.data import Labelled
 from ratoon.samples import on_disk
 from tests.processes import IS_SANITIZED, run_python
 
@@ -57,7 +55,7 @@ def test_a_memory_map_of_any_type_trains_the_network_that_an_array_trains(
     assert_array_equal(found.predict_proba(mapped), expected.predict_proba(X))
 
 
-def test_many_pieces_are_one_epoch(two_classes, in_file, monkeypatch):
+def test_training_in_many_chunks_is_reproducible(two_classes, in_file, monkeypatch):
     X, y = two_classes
     monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * X[0].nbytes)
     fitted = model(SparseMLPRegressor, dropout=0.2).fit(in_file(X), y.astype(float))
@@ -66,7 +64,7 @@ def test_many_pieces_are_one_epoch(two_classes, in_file, monkeypatch):
     assert fitted.loss_curve_[-1] < fitted.loss_curve_[0]
 
 
-def test_epochs_one_by_one_are_the_same_as_together(two_classes, in_file, monkeypatch):
+def test_partial_fits_are_the_same_as_one_fit(two_classes, in_file, monkeypatch):
     X, y = two_classes
     monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * X[0].nbytes)
     stored = in_file(X)
@@ -109,16 +107,6 @@ def test_another_number_of_features_is_refused(two_classes, in_file):
         fitted.predict(in_file(X[:, 1:], "narrow"))
 
 
-def test_samples_held_back_from_a_memory_map_stay_on_disk(two_classes, tmp_path):
-    X, y = two_classes
-    rows = np.array([3, 1, 2])
-    taken = Labelled(as_map(X, tmp_path), y).take(rows)
-    assert isinstance(taken.x, on_disk.DiskRows)
-    assert_array_equal(np.asarray(taken.x), X[rows])
-    assert isinstance(Labelled(X, y).take(rows).x, np.ndarray)
-    assert scipy.sparse.issparse(Labelled(scipy.sparse.csr_array(X), y).take(rows).x)
-
-
 CAPPED = """
 import resource, sys
 import h5py
@@ -157,7 +145,7 @@ for X in (
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer ends the process that runs out of memory")
-def test_samples_larger_than_memory_are_never_in_memory_as_a_whole(tmp_path):
+def test_samples_larger_than_memory_are_read_in_parts(tmp_path):
     n_rows, n_features = 30_000, 1000  # 120 MB as float32; 60 are what may be taken
     few = np.arange(1000 * n_features).reshape(1000, -1) % 7
     for dtype in ("f4", "i1"):

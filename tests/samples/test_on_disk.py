@@ -34,7 +34,7 @@ class Counted:
         return part
 
 
-def test_rows_come_as_they_are_stored_in_any_order(stored, table):
+def test_rows_are_read_in_any_order(stored, table):
     x = rows_on_disk(stored)
     assert (x.shape, x.dtype, x.reader.block_rows) == ((500, 6), np.float32, 20)
     assert_array_equal(np.asarray(x), table)
@@ -55,12 +55,12 @@ def test_a_memory_map_is_wrapped_only_if_kernels_cannot_read_it(table, tmp_path)
         assert_array_equal(np.asarray(rows_on_disk(mapped(x))[5:9]), table[5:9])
 
 
-def test_an_epoch_reads_every_block_once_and_mixes_rows_of_a_group(stored):
+def test_an_epoch_reads_every_block_once_and_shuffles_the_rows_of_a_group(stored):
     source = Counted(stored)
     x = DiskRows(BlockReader(source, group=4))
     order = x.shuffled(np.arange(500), np.random.default_rng(0))
     assert_array_equal(np.sort(order), np.arange(500))
-    for first in range(0, 500, 7):  # minibatches that do not care where a group ends
+    for first in range(0, 500, 7):  # minibatches that overlap groups
         np.asarray(x[order[first : first + 7]])
     assert source.rows_read == 500
     first_group = order[:80]
@@ -68,14 +68,14 @@ def test_an_epoch_reads_every_block_once_and_mixes_rows_of_a_group(stored):
     assert np.count_nonzero(np.diff(first_group // 20)) > 30
 
 
-def test_the_order_is_that_of_the_seed(stored):
+def test_the_order_depends_on_the_seed(stored):
     x = rows_on_disk(stored)
     orders = [x.shuffled(np.arange(500), np.random.default_rng(seed)) for seed in (3, 3, 4)]
     assert_array_equal(orders[0], orders[1])
     assert (orders[0] != orders[2]).any()
 
 
-def test_rows_of_one_group_are_mixed_as_in_memory(stored):
+def test_rows_of_one_group_are_shuffled_as_in_memory(stored):
     x = DiskRows(BlockReader(stored, group=25))
     found = x.shuffled(np.arange(500), np.random.default_rng(0))
     assert_array_equal(found, np.random.default_rng(0).permutation(500))
@@ -97,19 +97,19 @@ def test_tall_chunks_do_not_make_blocks_of_the_whole_table(monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_no_numbers_are_found_when_they_are_read(value):
+def test_missing_and_infinite_values_are_found_when_they_are_read(value):
     x = DiskRows(MapReader(np.array([[1.0], [value], [2.0]])))
     assert_array_equal(np.asarray(x[[0, 2]]), [[1.0], [2.0]])
     with pytest.raises(InvalidInputError, match="Input X contains"):
         x.check()
 
 
-def test_large_values_are_not_taken_for_infinite():
+def test_large_values_are_not_mistaken_for_infinity():
     x = np.full((2, 3), 1.5e308)
     assert_array_equal(np.asarray(DiskRows(MapReader(x))), x)
 
 
-def test_only_tables_of_numbers_are_taken(tmp_path):
+def test_only_tables_of_numbers_are_accepted(tmp_path):
     with h5py.File(tmp_path / "odd.h5", "w") as file:
         with pytest.raises(InvalidInputError, match="table of rows and features"):
             rows_on_disk(file.create_dataset("flat", data=np.zeros(4)))
@@ -117,6 +117,6 @@ def test_only_tables_of_numbers_are_taken(tmp_path):
             rows_on_disk(file.create_dataset("complex", data=np.zeros((2, 2), dtype=complex)))
 
 
-def test_nothing_is_had_without_a_copy():
+def test_reading_without_a_copy_is_refused():
     with pytest.raises(ValueError, match="without a copy"):
         np.array(DiskRows(MapReader(np.zeros((1, 1)))), copy=False)

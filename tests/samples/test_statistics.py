@@ -40,18 +40,18 @@ def test_dense_and_sparse_agree_with_numpy(x):
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-150, 1.0, 1e150, 1e300])
-def test_spread_neither_overflows_nor_vanishes(size):
+def test_the_spread_of_extreme_values_neither_overflows_nor_underflows(size):
     x = size * np.array([[1.0], [2.0], [4.0]])
     for samples in (x, scipy.sparse.csr_array(x)):
         assert_allclose(feature_statistics(samples).std / size, np.std([1, 2, 4]))
 
 
-def test_a_large_mean_does_not_swallow_a_small_spread():
+def test_a_small_spread_is_found_beneath_a_large_mean():
     x = 1e9 + np.array([[0.0], [1.0]])
     assert_allclose(feature_statistics(x).std, 0.5)
 
 
-def test_spread_that_rounding_could_have_made_is_none():
+def test_a_spread_within_rounding_error_is_zero():
     x = np.full((1000, 1), 0.1)
     x[0] = np.nextafter(0.1, 1)
     assert feature_statistics(x).constant.all()

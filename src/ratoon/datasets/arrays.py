@@ -7,6 +7,7 @@ arrays, and compiled code that follows a bad index reads or writes outside its m
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ratoon.datasets.dataset import Matrix
 from ratoon.errors import FormatError, InvalidInputError
+from ratoon.samples import csr as samples_csr
+from ratoon.samples.csr import check_compressed as check_compressed
 
 
 def as_matrix(values: Any, *, dtype: DTypeLike = np.float32, source: str = "X") -> Matrix:
@@ -70,83 +73,11 @@ def checked_csr(matrix: Any, *, dtype: DTypeLike = np.float32, source: str = "X"
     >>> checked_csr(twice).toarray()
     array([[0., 3., 0.]], dtype=float32)
     """
-    if matrix.format == "coo":
-        rows, columns = matrix.coords
-        _check_range(rows, matrix.shape[0], "row", source)
-        _check_range(columns, matrix.shape[1], "column", source)
-    elif matrix.format in ("csr", "csc"):
-        major, minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-        check_compressed(
-            matrix.indptr, matrix.indices, matrix.data.shape[0], major, minor, source=source
-        )
-    elif matrix.format not in ("lil", "dok", "dia", "bsr"):
-        raise FormatError(f"{source}: unknown sparse format {matrix.format!r}.")
-    data = _as_float(np.asarray(matrix.data), dtype, source) if matrix.format in _FLAT else None
-    result = (
-        sp.csr_matrix(matrix.tocsr(copy=True), dtype=dtype)
-        if data is None
-        else _rebuild(matrix, data)
+    convert = partial(_as_float, dtype=dtype, source=source)
+    checked = samples_csr.checked_csr(
+        matrix, source=source, error=FormatError, convert=convert, copy=True
     )
-    result.sum_duplicates()
-    result.sort_indices()
-    return result
-
-
-_FLAT = ("coo", "csr", "csc")
-"""Formats whose ``data`` is one flat array that can be converted before the indices are used."""
-
-
-def _rebuild(matrix: Any, data: NDArray[Any]) -> Matrix:
-    if matrix.format == "coo":
-        return sp.coo_matrix((data, matrix.coords), shape=matrix.shape).tocsr()
-    # Copies: the matrix is sorted in place afterwards, and it may be the user's.
-    indices, indptr = matrix.indices.copy(), matrix.indptr.copy()
-    kind = sp.csr_matrix if matrix.format == "csr" else sp.csc_matrix
-    return kind((data.copy(), indices, indptr), shape=matrix.shape).tocsr()
-
-
-def check_compressed(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    n_values: int,
-    n_major: int,
-    n_minor: int,
-    *,
-    source: str,
-) -> None:
-    """Raise unless CSR (or CSC) index arrays point only inside their matrix; O(stored values).
-
-    Examples
-    --------
-    >>> check_compressed(np.array([0, 1]), np.array([5]), 1, 1, 3, source="bad.npz")
-    Traceback (most recent call last):
-    ...
-    ratoon.errors.FormatError: bad.npz: an index 5 lies outside 0..2; the file is damaged.
-    """
-    if indptr.ndim != 1 or indices.ndim != 1 or "f" in (indptr.dtype.kind, indices.dtype.kind):
-        raise FormatError(f"{source}: sparse index arrays must be flat whole numbers.")
-    if indptr.size != n_major + 1 or (indptr.size and indptr[0] != 0):
-        raise FormatError(
-            f"{source}: the sparse row starts do not fit {n_major} rows; the file is damaged."
-        )
-    if np.any(indptr[1:] < indptr[:-1]):
-        raise FormatError(f"{source}: the sparse row starts go backwards; the file is damaged.")
-    if indptr[-1] > indices.size or indices.size != n_values:
-        raise FormatError(
-            f"{source}: sparse row starts promise {indptr[-1]} values, there are {n_values} values"
-            f" and {indices.size} indices; the file is damaged."
-        )
-    _check_range(indices, n_minor, "", source)
-
-
-def _check_range(indices: NDArray[Any], size: int, what: str, source: str) -> None:
-    if indices.size and (indices.min() < 0 or indices.max() >= size):
-        bad = indices[(indices < 0) | (indices >= size)][0]
-        what = f"{what} index" if what else "index"
-        article = "a" if what[0] not in "aeiou" else "an"
-        raise FormatError(
-            f"{source}: {article} {what} {bad} lies outside 0..{size - 1}; the file is damaged."
-        )
+    return sp.csr_matrix(checked)
 
 
 def sparse_if_mostly_zero(matrix: Matrix, *, threshold: float = 0.1) -> Matrix:

@@ -6,14 +6,13 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.selector_base import StrengthSelector
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.samples.checked import checked_samples
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 
 
@@ -124,11 +123,10 @@ class SparseAutoencoderSelector(StrengthSelector):
                 f"{type(self).__name__}: `noise` must not be negative, got {self.noise!r}."
             )
         x = checked_samples(self, X, reset=True)
-        self._n_chosen(x.shape[1])
+        self._n_chosen(x.n_features)
         found = feature_statistics(x)
-        dense = x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)
         # Values far out are common in expression data, and would make the squared loss theirs.
-        clean = np.clip((dense - found.mean) * found.factors(), -4.0, 4.0).astype(np.float32)
+        clean = np.clip((x.dense() - found.mean) * found.factors(), -4.0, 4.0).astype(np.float32)
         seed = draw_root(self.random_state)
         self._take_strengths(
             np.stack([self._train(clean, seed, number) for number in range(self.n_repeats)])

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
-from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
+from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fit_report import check_report_path, write_fit_report
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
-from ratoon.estimators.inputs import checked_samples, checked_weights
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.presets import Settings, Shape, resolve
 from ratoon.estimators.sklearn_callbacks import (
@@ -34,7 +32,8 @@ from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
-from ratoon.samples.on_disk import DiskRows
+from ratoon.samples.base import Rows, Samples
+from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
 from ratoon.training import (
     Callback,
     EarlyStopping,
@@ -65,7 +64,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,
         report: str | PathLike[str] | None = None,
@@ -74,11 +73,12 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
 
         Parameters
         ----------
-        X : array, memory map, HDF5 data set, SciPy matrix, pandas, polars or Arrow table, AnnData
-            Samples in rows, features in columns.  Never changed, and not copied where that can be
-            avoided; sparse matrices stay sparse, and what is on disk is read row by row.
-        y : array-like
-            Targets.
+        X : array, memory map, HDF5 data set, SciPy matrix, table, AnnData or Dataset
+            Samples in rows, features in columns; a table is one of pandas, polars or Arrow.  Never
+            changed, and copied only where that cannot be avoided.  Sparse matrices stay sparse, and
+            samples on disk are read in parts.  Feature names are learned where X has them.
+        y : array-like, optional
+            Targets.  Only a `Dataset` can be given without; its own labels are used then.
         sample_weight : array-like of shape (n_samples,), optional
             What each sample counts; k is the same as k copies of it.
         eval_set : tuple (X, y) or (X, y, sample_weight), optional
@@ -92,6 +92,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         self
         """
         fresh = not (self.warm_start and hasattr(self, "_progress"))
+        y = targets_or_labels(X, y)
         if report is None:
             return self._train(X, y, sample_weight, eval_set, fresh=fresh)
         check_report_path(report)
@@ -327,19 +328,20 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         return given
 
     def _shape_of(self, labelled: Labelled) -> Shape:
-        n_features = int(labelled.x.shape[1])
+        n_features = labelled.x.n_features
         return Shape(labelled.n_samples, n_features, self._n_outputs(), self._is_classifier)
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
+        y = targets_or_labels(X, y)
         if y is None:
             raise InvalidInputError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y"
                 f" is None."
             )
         x = checked_samples(self, X, reset=reset, streamed=True)
-        if isinstance(x, DiskRows) and not reset:
-            x.check()  # where scaling was learnt, everything has been read and looked at
-        return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.shape[0]))
+        if not reset:
+            x.check()  # the first call reads everything when it learns the scaling
+        return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.n_rows))
 
     def _validation(
         self,
@@ -360,8 +362,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         dtype = progress.latest.dtype
         return TrainingData.of(validation.x, targets, dtype, weights=validation.weights)
 
-    def _refuse_sparse_if_centred(self, x: Any, progress: Progress) -> None:
-        if scipy.sparse.issparse(x) and progress.latest.scaling.shift is not None:
+    def _refuse_sparse_if_centred(self, x: Samples, progress: Progress) -> None:
+        if x.is_sparse and progress.latest.scaling.shift is not None:
             raise InvalidInputError(
                 "the network began with dense samples and centres its features; it cannot be"
                 " trained or validated on sparse ones.\n"
@@ -380,12 +382,12 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         check_is_fitted(self)
         x = checked_samples(self, X, reset=False, streamed=True)
         network: SparseMLP = self.network_
-        n_threads = threads_for(self.n_jobs, network.n_connections * min(x.shape[0], _ROWS_AT_ONCE))
-        if scipy.sparse.issparse(x) and network.scaling.shift is not None:
-            outputs = np.empty((x.shape[0], network.widths[-1]), dtype=network.dtype)
-            for first in range(0, x.shape[0], _ROWS_AT_ONCE):
+        n_threads = threads_for(self.n_jobs, network.n_connections * min(x.n_rows, _ROWS_AT_ONCE))
+        if x.is_sparse and network.scaling.shift is not None:
+            outputs = np.empty((x.n_rows, network.widths[-1]), dtype=network.dtype)
+            for first in range(0, x.n_rows, _ROWS_AT_ONCE):
                 part = slice(first, first + _ROWS_AT_ONCE)
-                outputs[part] = network.outputs(x[part].toarray(), n_threads=n_threads)
+                outputs[part] = network.outputs(x.dense(part), n_threads=n_threads)
         else:
             outputs = network.outputs(x, n_threads=n_threads)
         if not np.isfinite(outputs).all():

@@ -14,7 +14,6 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
-from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
 from ratoon.estimators.targets import (
     class_probabilities,
@@ -25,6 +24,7 @@ from ratoon.estimators.targets import (
     log_class_probabilities,
     smoothed,
 )
+from ratoon.samples.checked import refuse_misleading
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
 
@@ -280,7 +280,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     def partial_fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         classes: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,

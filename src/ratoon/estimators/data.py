@@ -1,4 +1,4 @@
-"""Samples with their targets and weights, and the ways they are split."""
+"""Samples with their targets and weights, and how a part of them is held out."""
 
 from __future__ import annotations
 
@@ -10,39 +10,36 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-from ratoon.samples.on_disk import DiskRows, MapReader
-
-Rows = NDArray[np.int64]
+from ratoon.samples.base import Rows, Samples
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Samples (dense, or a CSR matrix), one target each, and optionally weights; all checked."""
+    """Checked samples with one target each, and optionally weights."""
 
-    x: Any
+    x: Samples
     y: Array
     weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        if self.y.shape[0] != self.x.shape[0]:
+        if self.y.shape[0] != self.x.n_rows:
             raise InvalidInputError(
                 f"Found input variables with inconsistent numbers of samples: X has"
-                f" {self.x.shape[0]}, y has {self.y.shape[0]}."
+                f" {self.x.n_rows}, y has {self.y.shape[0]}."
             )
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
-        return int(self.x.shape[0])
+        """Number of samples."""
+        return self.x.n_rows
 
     def take(self, rows: Rows) -> Labelled:
-        """Return some of the samples, copied; those on disk stay there."""
+        """Return some of the samples; they are copied unless they are on disk."""
         weights = None if self.weights is None else self.weights[rows]
-        x = DiskRows(MapReader(self.x)) if _is_mapped(self.x) else self.x
-        return Labelled(x[rows], self.y[rows], weights)
+        return Labelled(self.x[rows], self.y[rows], weights)
 
     def weights_without(self, held: Rows | None) -> NDArray[np.float64] | None:
-        """Return the weights with 0 for the rows that are held back."""
+        """Return the weights with 0 for the rows that are held out."""
         if held is None:
             return self.weights
         weights = np.ones(self.n_samples) if self.weights is None else self.weights.copy()
@@ -50,12 +47,8 @@ class Labelled:
         return weights
 
 
-def _is_mapped(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and any(isinstance(a, np.memmap) for a in (x, x.base))
-
-
 def parts_of_eval_set(eval_set: Any) -> tuple[Any, Any, Any]:
-    """Return samples, targets and weights or None.
+    """Return the samples, targets and weights (or None) of an ``eval_set``.
 
     Examples
     --------
@@ -68,7 +61,7 @@ def parts_of_eval_set(eval_set: Any) -> tuple[Any, Any, Any]:
     validation data.
     """
     if isinstance(eval_set, list) and len(eval_set) == 1:
-        eval_set = eval_set[0]  # as gradient boosting libraries have it
+        eval_set = eval_set[0]  # the form of gradient boosting libraries
     if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
         raise InvalidInputError(
             "`eval_set` must be a tuple (X, y) or (X, y, sample_weight) of validation data."
@@ -79,18 +72,19 @@ def parts_of_eval_set(eval_set: Any) -> tuple[Any, Any, Any]:
 def hold_out(
     n_samples: int, fraction: float, generator: np.random.Generator, codes: Array | None = None
 ) -> Rows:
-    """Choose rows to hold back, ascending: at least 1, never all.
+    """Return the rows to hold out, in ascending order: at least 1, never all.
 
     Parameters
     ----------
     n_samples : int
-        How many there are.
+        Number of samples.
     fraction : float
-        How much of them to hold back.
+        Fraction of the samples to hold out.
     generator : numpy.random.Generator
-        Decides which.
+        Selects the rows.
     codes : ndarray of int, optional
-        Class of every sample.  All classes then give in equal shares, and none its only sample.
+        Class of every sample.  The split is then stratified, and the only sample of a class is
+        never held out.
 
     Examples
     --------
@@ -101,17 +95,17 @@ def hold_out(
     """
     if n_samples < 2:
         raise InvalidInputError(
-            "early stopping holds samples back for validation, and there is only 1 sample.\n"
+            "early stopping holds out samples for validation, and there is only 1 sample.\n"
             "  Give validation data as `eval_set`, or set `early_stopping=False`."
         )
     n_held = min(max(1, round(fraction * n_samples)), n_samples - 1)
-    mixed = generator.permutation(n_samples)
+    shuffled = generator.permutation(n_samples)
     if codes is None:
-        return np.sort(mixed[:n_held])
-    by_class = mixed[np.argsort(codes[mixed], kind="stable")]
+        return np.sort(shuffled[:n_held])
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     counts = np.bincount(codes)
-    # How far into its class each sample stands: the least first takes equal shares of all.
-    standing = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
-    standing[np.repeat(counts, counts) == 1] = np.inf
-    chosen = np.argsort(standing, kind="stable")[:n_held]
-    return np.sort(by_class[chosen[np.isfinite(standing[chosen])]])
+    # Relative position of each sample in its class; the lowest take the same fraction of all.
+    position = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    position[np.repeat(counts, counts) == 1] = np.inf
+    chosen = np.argsort(position, kind="stable")[:n_held]
+    return np.sort(by_class[chosen[np.isfinite(position[chosen])]])

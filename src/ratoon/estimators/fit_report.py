@@ -6,14 +6,12 @@ import os
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import parts_of_eval_set
-from ratoon.estimators.inputs import checked_samples
 from ratoon.report import write_report
-from ratoon.samples.on_disk import DiskRows
+from ratoon.samples.checked import checked_samples, targets_or_labels
 
 
 def check_report_path(path: Any) -> None:
@@ -39,21 +37,19 @@ def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -
 
 def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
     x = checked_samples(estimator, X, reset=False, streamed=True)
-    targets = np.asarray(y)
-    if isinstance(x, DiskRows) or targets.ndim != 1:
-        return None  # not to be read again, or several targets: a page about the network alone
-    if x.dtype not in (np.float32, np.float64):
-        x = x.astype(np.float64)
+    targets = np.asarray(targets_or_labels(X, y))
+    if x.is_on_disk or targets.ndim != 1:
+        return None  # reading again is slow, and the page has no plot for several targets
     names = getattr(estimator, "feature_names_in_", None)
     given: dict[str, Any] = {
         "feature_names": None if names is None else tuple(map(str, names)),
         "source": "samples given to fit",
     }
-    if scipy.sparse.issparse(x):
-        x = x.tocsr()
     classes = getattr(estimator, "classes_", None)
     if classes is None:
-        return Dataset(x, targets.astype(np.float64), **given)
+        return Dataset(x.values(), targets.astype(np.float64), **given)
     words = targets.astype(str)
     class_names, codes = np.unique(words, return_inverse=True)
-    return Dataset(x, codes.astype(np.int64), class_names=tuple(class_names.tolist()), **given)
+    return Dataset(
+        x.values(), codes.astype(np.int64), class_names=tuple(class_names.tolist()), **given
+    )

@@ -20,6 +20,7 @@ from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_seed
+from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 from ratoon.topology import Topology, Within
 from ratoon.training import EarlyStopping
@@ -86,7 +87,7 @@ def learn_scaling(
             stacklevel=6,
         )
     # Centring would turn every zero of a sparse matrix into something else.
-    shift = None if scipy.sparse.issparse(x) else found.mean
+    shift = None if wrap(x).is_sparse else found.mean
     # What float32 cannot hold would become infinite.
     factors = np.minimum(found.factors(), 1e37) if dtype != "float64" else found.factors()
     return Scaling(shift, factors, clip)

@@ -1,4 +1,4 @@
-"""Samples brought to the features an estimator was trained on, by name."""
+"""Match the features of samples with those an estimator was trained on, by name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ratoon.datasets import Alignment, Dataset, align, read_id_map
 from ratoon.errors import InvalidInputError
+from ratoon.samples.checked import named_columns
+from ratoon.samples.in_memory import wrap
 
 
 class FeatureCoverageWarning(UserWarning):
-    """Some features of training are missing, and stand in by their mean."""
+    """Some features of training are missing and were replaced by their mean."""
 
 
 def align_samples(
@@ -23,14 +24,14 @@ def align_samples(
 ) -> tuple[Dataset, Alignment]:
     """Return samples with the features of training in their order, and how they were matched.
 
-    A feature that is missing gets its mean over the training samples, which after standardisation
-    is 0; it gets 0 where the estimator does not centre its features.
+    A missing feature gets its mean over the training samples, which is 0 after standardisation, or
+    0 if the estimator does not centre its features.
     """
     known = getattr(estimator, "feature_names_in_", None)
     if known is None:
         raise InvalidInputError(
-            f"this {type(estimator).__name__} was fitted without names of features, so there is"
-            f" nothing to match by.\n  Fit it on a table whose columns have names."
+            f"this {type(estimator).__name__} was fitted without feature names, so there is nothing"
+            f" to match by.\n  Fit it on a table whose columns have names."
         )
     if id_map is not None and not isinstance(id_map, Mapping):
         id_map = read_id_map(Path(id_map))
@@ -44,7 +45,7 @@ def align_samples(
 
 
 def filling(estimator: Any) -> str:
-    """Say what a feature gets that is missing.
+    """Describe which value missing features get.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def warn_of_missing(how: Alignment, estimator: Any) -> None:
 
 
 def named_samples(X: Any) -> Dataset:
-    """Return a data set with names, from a table, an AnnData or another data set.
+    """Return a table, an AnnData or a `Dataset` as a `Dataset` with feature names.
 
     Examples
     --------
@@ -76,19 +77,8 @@ def named_samples(X: Any) -> Dataset:
     """
     if isinstance(X, Dataset):
         return X
-    if hasattr(X, "var_names"):  # AnnData
-        names, values = X.var_names, X.X
-    elif hasattr(X, "column_names"):  # Arrow
-        names = X.column_names
-        values = np.column_stack([np.asarray(column) for column in X.columns])
-    elif hasattr(X, "columns") and hasattr(X, "to_numpy"):  # pandas, polars
-        names, values = X.columns, X.to_numpy()
-    else:
-        raise InvalidInputError(
-            f"a {type(X).__name__} has no names of features; give a table, an AnnData or a Dataset."
-        )
-    is_sparse = scipy.sparse.issparse(values)
-    values = scipy.sparse.csr_array(values) if is_sparse else np.asarray(values)
+    values, names = named_columns(X)
+    values = wrap(values).values()
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
-    return Dataset(values, feature_names=tuple(str(name) for name in names))
+    return Dataset(values, feature_names=names)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.parameters import CHECKS, Check, between, boolean, count, positive
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy
@@ -25,6 +23,8 @@ from ratoon.layers import make_layer
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.samples.base import Samples
+from ratoon.samples.checked import checked_samples
 from ratoon.training import TrainingPlan
 from ratoon.training.contrastive import ContrastiveTraining, Rows
 
@@ -214,7 +214,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self._run_epoch(x)
         return self
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
+    def _checked(self, X: Any, *, reset: bool) -> Samples:
         owner = type(self).__name__
         for name, check in _CHECKS.items():
             value = getattr(self, name)
@@ -223,7 +223,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self.epsilon is not None and self.density is not None:
             raise InvalidParameterError(f"{owner}: give either `epsilon` or `density`, not both.")
         x = checked_samples(self, X, reset=reset)
-        values = x.data if scipy.sparse.issparse(x) else x
+        values = x.values().data if x.is_sparse else x.values()
         if values.size and (values.min() < 0.0 or values.max() > 1.0):
             warnings.warn(
                 f"{owner}: values from {values.min():.3g} to {values.max():.3g} are taken as they"
@@ -234,12 +234,12 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             )
         return x
 
-    def _start(self, x: Any) -> None:
+    def _start(self, x: Samples) -> None:
         seed = draw_root(self.random_state)
         none_given = self.epsilon is None and self.density is None
         epsilon = 11.0 if none_given else self.epsilon
         layer = make_layer(
-            (x.shape[1], self.n_components),
+            (x.n_features, self.n_components),
             seed=derive_seed(seed, "layer", 0),
             init=self.init,
             dtype=self.dtype,
@@ -248,7 +248,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         )
         n_threads = threads_for(self.n_jobs, layer.n_connections * self.batch_size)
         machine = BoltzmannMachine.of(layer, n_threads=n_threads)
-        mean = np.clip(np.asarray(x.mean(axis=0)).ravel(), _RARE, 1.0 - _RARE)
+        mean = np.clip(np.asarray(x.values().mean(axis=0)).ravel(), _RARE, 1.0 - _RARE)
         machine.visible_bias[:] = np.log(mean / (1.0 - mean))
         plan = TrainingPlan(
             optimizer=SGD(self.momentum, weight_decay=self.weight_decay),
@@ -265,8 +265,8 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             started = compare_start([layer.topology], epsilon=epsilon, density=self.density)
             print(start_table(started))
 
-    def _run_epoch(self, x: Any) -> None:
-        record = self._training.run_epoch(_rows_of(x, self.dtype), x.shape[0])
+    def _run_epoch(self, x: Samples) -> None:
+        record = self._training.run_epoch(_rows_of(x, self.dtype), x.n_rows)
         if self.verbose:
             print(
                 f"[{type(self).__name__}] epoch {record.epoch + 1}: reconstruction error"
@@ -319,10 +319,10 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def _by_blocks(self, X: Any, compute: Callable[[Array], Array]) -> Array:
         x = checked_samples(self, X, reset=False)
         rows_of = _rows_of(x, self.dtype)
-        numbers = np.arange(x.shape[0])
+        numbers = np.arange(x.n_rows)
         parts = [
             compute(np.ascontiguousarray(rows_of(numbers[first : first + _BLOCK])))
-            for first in range(0, x.shape[0], _BLOCK)
+            for first in range(0, x.n_rows, _BLOCK)
         ]
         return np.concatenate(parts)
 
@@ -376,12 +376,10 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return tags
 
 
-def _rows_of(x: Any, dtype: str) -> Rows:
+def _rows_of(x: Samples, dtype: str) -> Rows:
     """Return a function from numbers of samples to rows of features by columns of samples."""
 
     def rows_of(numbers: NDArray[np.int64]) -> Array:
-        some = x[numbers]
-        dense = some.toarray() if scipy.sparse.issparse(some) else np.asarray(some)
-        return dense.T.astype(dtype)
+        return x.dense(numbers).T.astype(dtype)
 
     return rows_of

@@ -12,8 +12,8 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
-from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
+from ratoon.samples.checked import refuse_misleading
 from ratoon.samples.statistics import feature_statistics
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
@@ -254,7 +254,9 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.dtype = dtype
         self.verbose = verbose
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None
+    ) -> Self:
         """Train for exactly one epoch more.
 
         Calling it ``max_iter`` times with the same data is the same, bit for bit, as `fit`.

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.selector_base import StrengthSelector
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
+from ratoon.samples.checked import checked_samples, targets_or_labels
 from ratoon.samples.statistics import ConstantFeatureWarning
 
 RESAMPLING = ("folds", "seeds")
@@ -106,7 +106,7 @@ class SparseFeatureSelector(StrengthSelector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Train the networks and rank the features.
 
         Parameters
@@ -114,7 +114,7 @@ class SparseFeatureSelector(StrengthSelector):
         X : array, SciPy matrix or table of shape (n_samples, n_features)
             Samples in rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Classes, labels or numbers.
+            Classes, labels or numbers; a `Dataset` given without uses its own.
 
         Returns
         -------
@@ -128,12 +128,13 @@ class SparseFeatureSelector(StrengthSelector):
                 f"{type(self).__name__}: `resample` must be one of {RESAMPLING}, got"
                 f" {self.resample!r}."
             )
+        y = targets_or_labels(X, y)
         if y is None:
             raise InvalidInputError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y"
                 f" is None.\n  SparseAutoencoderSelector works without."
             )
-        x = checked_samples(self, X, reset=True)
+        x = checked_samples(self, X, reset=True).values()
         self._n_chosen(x.shape[1])
         target = np.asarray(y)
         check_consistent_length(x, target)

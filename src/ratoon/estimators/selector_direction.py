@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ratoon.arrays import Array
+from ratoon.samples.in_memory import wrap
 
 
 def directions(x: Any, y: Array, class_names: Sequence[str] | None) -> list[str]:
@@ -31,8 +31,7 @@ def directions(x: Any, y: Array, class_names: Sequence[str] | None) -> list[str]
     >>> directions(x, np.array([0.5, 1.5]), None)
     ['rises', 'falls', '']
     """
-    dense = x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)
-    dense = dense.astype(np.float64)
+    dense = wrap(x).dense().astype(np.float64)
     varies = np.ptp(dense, axis=0) > 0
     if class_names is None:
         slope = (dense - dense.mean(axis=0)).T @ (y - y.mean())

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +19,7 @@ from ratoon.committee import Committee, Problem, fit_committee, suits
 from ratoon.estimators.presets import Shape, is_open
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
+from ratoon.samples.base import Samples
 
 _OPEN = (
     "preset",
@@ -52,7 +52,7 @@ _AT_DEFAULT = {
 }
 
 
-def is_to_be_solved(given: Mapping[str, Any], shape: Shape, x: Any, eval_set: Any) -> bool:
+def is_to_be_solved(given: Mapping[str, Any], shape: Shape, x: Samples, eval_set: Any) -> bool:
     """Whether `fit` solves for the network.
 
     Always with ``solver="ridge"``.  With ``"auto"`` if the data have few samples and many
@@ -64,14 +64,14 @@ def is_to_be_solved(given: Mapping[str, Any], shape: Shape, x: Any, eval_set: An
     return (
         is_open(solver)
         and eval_set is None
-        and suits(shape.n_samples, shape.n_features, x.nnz if scipy.sparse.issparse(x) else None)
+        and suits(shape.n_samples, shape.n_features, x.n_stored)
         and all(is_open(given.get(name)) for name in _OPEN)
         and all(given[name] == value for name, value in _AT_DEFAULT.items())
     )
 
 
 def solve(
-    x: Any,
+    x: Samples,
     targets: Array,
     weights: Array | None,
     groups: NDArray[np.int64] | None,
@@ -86,11 +86,7 @@ def solve(
     counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(counted > 0)
     goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
-    if scipy.sparse.issparse(x):
-        samples = scipy.sparse.csr_array(x, dtype=np.float32)
-    else:
-        samples = np.asarray(x, dtype=np.float32)
-    whole = Problem(samples, goal, counted, groups, kind)
+    whole = Problem(x.values(np.float32), goal, counted, groups, kind)
     # Hundreds of small products: a second BLAS thread costs more than it brings, and on a busy
     # machine a hundred times more.
     with threadpool_limits(limits=1, user_api="blas"):

@@ -20,7 +20,7 @@ from ratoon.committee.few import lasso_path
 from ratoon.committee.strength import f_statistic
 from ratoon.committee.views import View
 from ratoon.errors import InvalidInputError
-from ratoon.samples.on_disk import DiskRows
+from ratoon.samples.in_memory import wrap
 
 Strengths = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def strengths(
     ----------
     how : {"f", "mutual_info", "l1"}, array-like, or fitted estimator
         A measure, the strengths themselves, or a network whose connections tell.
-    x : ndarray or CSR matrix
+    x : Samples, ndarray or sparse matrix
         Training rows.
     targets : ndarray of shape (n_samples, n_outputs)
         Encoded, one column per class where there are classes.
@@ -104,15 +104,18 @@ def strengths(
     >>> strengths("f", x, y, None, has_classes=True).round(2).tolist()
     [2.01, 0.01]
     """
-    n_features = int(x.shape[1])
+    samples = wrap(x)
+    n_features = samples.n_features
     if isinstance(how, str):
-        if isinstance(x, DiskRows):
+        if samples.is_on_disk:
             raise InvalidInputError(
                 f"strengths by {how!r} look at all samples of a feature at once, and these are on"
                 f" disk.\n  Give the strengths themselves, one number per feature."
             )
-        counted = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-        found = MEASURES[how](x, targets, counted, has_classes=has_classes)
+        counted = (
+            np.ones(samples.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+        )
+        found = MEASURES[how](samples.values(), targets, counted, has_classes=has_classes)
     elif hasattr(how, "feature_strength"):
         found = np.asarray(how.feature_strength(), dtype=np.float64)
     else:

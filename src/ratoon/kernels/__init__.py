@@ -19,9 +19,9 @@ from ratoon.kernels.linear import normal as normal
 from ratoon.kernels.linear import update as update
 from ratoon.kernels.network import NativeNetwork as NativeNetwork
 from ratoon.kernels.network import Pace as Pace
-from ratoon.kernels.network import Samples as Samples
-from ratoon.kernels.network import as_samples as as_samples
 from ratoon.kernels.rewire import rewire_by_sign as rewire_by_sign
+from ratoon.kernels.samples import NativeSamples as NativeSamples
+from ratoon.kernels.samples import as_samples as as_samples
 from ratoon.kernels.types import ACTIVATIONS as ACTIVATIONS
 from ratoon.kernels.types import LANES as LANES
 from ratoon.kernels.types import LOSSES as LOSSES

@@ -7,72 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from ratoon import _native
 from ratoon.arrays import Array
-from ratoon.errors import InvalidInputError
-from ratoon.kernels.pieces import pieces, read_piece, train_in_pieces
+from ratoon.kernels.samples import Chunk, NativeSamples
 from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
-from ratoon.samples.on_disk import DiskRows, is_readable
 from ratoon.topology import Topology
 
 Progress = Callable[[int], None]
-Samples = _native.Samples | DiskRows
-"""Samples in memory, or rows on disk that are read piece by piece."""
 Pace = _native.Pace
 """What training found out about how many threads are quickest; to be handed on."""
 
 NO_SCALING = Scaling()
-
-
-def as_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
-    """Wrap samples for native code: a dense array as it lies in memory, or a CSR matrix.
-
-    Dense float32 and float64 arrays (memory maps too) are read where they are, whatever the number
-    type of the network.  Sparse matrices are read as CSR and checked entry by entry.
-
-    Raises
-    ------
-    InvalidInputError
-        If a sparse matrix is damaged, or there are not two dimensions.
-    """
-    if scipy.sparse.issparse(x):
-        try:
-            return sparse_samples(x, dtype)
-        except ValueError as error:
-            raise InvalidInputError(f"the sparse samples cannot be used: {error}") from None
-    dense = np.asarray(x)
-    if dense.ndim != 2:
-        raise InvalidInputError(f"samples are rows of features, got shape {dense.shape}.")
-    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        dense = dense.astype(dtype)
-    if not is_readable(dense) and dense.size > 0:
-        dense = np.require(dense, requirements=["C", "A"])
-    return _native.Samples.dense(dense)
-
-
-def sparse_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
-    """Wrap a SciPy matrix of any format; entries given twice are summed, as SciPy does."""
-    # SciPy converts and sorts without looking at indices: a damaged matrix would crash it.
-    if x.format == "coo":
-        x = scipy.sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)
-    elif x.format in ("csr", "csc", "bsr"):
-        x = type(x)((x.data, x.indices, x.indptr), shape=x.shape)
-        x.check_format(full_check=True)
-    matrix = scipy.sparse.csr_array(x)
-    if max(matrix.shape) > np.iinfo(np.int32).max:
-        raise ValueError(f"shape {matrix.shape} is too large")
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return _native.Samples.csr(
-        np.array(matrix.indptr, dtype=np.int64),  # a copy: nobody else can change it
-        np.ascontiguousarray(matrix.indices, dtype=np.int32),
-        np.ascontiguousarray(matrix.data, dtype=dtype),
-        matrix.shape[1],
-    )
 
 
 @dataclass(frozen=True)
@@ -132,7 +79,7 @@ class NativeNetwork:
 
     def train(
         self,
-        samples: Samples,
+        samples: NativeSamples,
         targets: Array,
         order: NDArray[np.int64],
         batch: int,
@@ -147,61 +94,51 @@ class NativeNetwork:
         progress: Progress | None = None,
     ) -> EpochOutcome:
         """Train on the samples named by ``order``, minibatch by minibatch, the last one short."""
-        if isinstance(samples, DiskRows):
-            return train_in_pieces(
-                self,
-                samples,
-                targets,
-                order,
-                batch,
-                rule,
-                list(steps),
-                sample_weights=sample_weights,
-                offset=offset,
-                first_step=first_step,
-                progress=progress,
-                scaling=scaling,
-                dropout_seed=dropout_seed,
-            )
         native_steps: dict[Step, Any] = {}
         for step in steps:
             if step not in native_steps:
                 native_steps[step] = step.native(self.dtype)
-        loss, steps_done, diverged = self._native.train(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
-            batch,
-            int(rule),
-            [native_steps[step] for step in steps],
-            dropout_seed,
-            first_step,
-            progress,
-        )
-        return EpochOutcome(loss, steps_done, diverged)
+        total, weight, done = 0.0, 0.0, 0
+        for chunk in samples.chunks(order, batch):
+            last = len(steps) if chunk.rows is None else done - (-chunk.order.size // batch)
+            loss, steps_done, diverged = self._native.train(
+                *_arguments(chunk, targets, sample_weights, offset, scaling),
+                batch,
+                int(rule),
+                [native_steps[step] for step in steps[done:last]],
+                dropout_seed,
+                first_step + done,
+                _counted_from(done, progress),
+            )
+            done += steps_done
+            if chunk.rows is None or diverged:
+                return EpochOutcome(loss, done, diverged)
+            weights = chunk.select(sample_weights)
+            chunk_weight = chunk.order.size if weights is None else float(weights.sum())
+            weight += chunk_weight
+            total += loss * chunk_weight
+        return EpochOutcome(total / weight if weight > 0 else 0.0, done, diverged=False)
 
     def predict(
-        self, samples: Samples, *, scaling: Scaling = NO_SCALING, layer: int | None = None
+        self, samples: NativeSamples, *, scaling: Scaling = NO_SCALING, layer: int | None = None
     ) -> Array:
         """Return the raw outputs of every sample, or the activations of one hidden layer."""
         width = self._shapes[-1 if layer is None else layer][1]
         out = np.empty((samples.n_rows, width), dtype=self.dtype)
-        if isinstance(samples, DiskRows):
-            for rows in pieces(np.arange(samples.n_rows), samples.rows_at_once):
-                piece = as_samples(samples[rows], self.dtype)
-                out[rows] = self.predict(piece, scaling=scaling, layer=layer)
-            return out
-        self._native.predict(
-            samples,
-            scaling.shift,
-            scaling.scale,
-            scaling.clip,
-            -1 if layer is None else layer,
-            out,
-        )
+        for rows, block in samples.blocks():
+            self._native.predict(
+                block,
+                scaling.shift,
+                scaling.scale,
+                scaling.clip,
+                -1 if layer is None else layer,
+                out[rows],
+            )
         return out
 
     def signals(
         self,
-        samples: Samples,
+        samples: NativeSamples,
         targets: Array,
         order: NDArray[np.int64],
         *,
@@ -221,7 +158,7 @@ class NativeNetwork:
         inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
+            *_arguments(samples.chunk(order), targets, sample_weights, offset, scaling),
             dropout_seed,
             step,
             inputs,
@@ -231,7 +168,7 @@ class NativeNetwork:
 
     def gradients(
         self,
-        samples: Samples,
+        samples: NativeSamples,
         targets: Array,
         order: NDArray[np.int64],
         *,
@@ -252,7 +189,7 @@ class NativeNetwork:
             [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes],
         )
         loss = self._native.gradients(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
+            *_arguments(samples.chunk(order), targets, sample_weights, offset, scaling),
             dropout_seed,
             step,
             of_weights,
@@ -265,20 +202,28 @@ class NativeNetwork:
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
         return int(self._native.workspace_bytes(widths, batch, n_threads))
 
-    def _chosen(
-        self,
-        samples: Samples,
-        targets: Array,
-        order: NDArray[np.int64],
-        sample_weights: Array | None,
-        offset: Array | None,
-        scaling: Scaling,
-    ) -> tuple[Any, ...]:
-        """Return what native code is told of samples: which ones, and how to read them."""
-        if isinstance(samples, DiskRows):
-            x, targets, sample_weights, offset = read_piece(
-                samples, order, targets, sample_weights, offset
-            )
-            samples, order = as_samples(x, self.dtype), np.arange(order.size, dtype=np.int64)
-        scaled = (scaling.shift, scaling.scale, scaling.clip)
-        return samples, targets, sample_weights, offset, *scaled, order
+
+def _arguments(
+    chunk: Chunk,
+    targets: Array,
+    sample_weights: Array | None,
+    offset: Array | None,
+    scaling: Scaling,
+) -> tuple[Any, ...]:
+    """Return the arguments of native code that describe a chunk and how to read it."""
+    return (
+        chunk.handle,
+        chunk.select(targets),
+        chunk.select(sample_weights),
+        chunk.select(offset),
+        scaling.shift,
+        scaling.scale,
+        scaling.clip,
+        chunk.order,
+    )
+
+
+def _counted_from(done: int, progress: Progress | None) -> Progress | None:
+    if progress is None or done == 0:
+        return progress
+    return lambda steps: progress(done + steps)

@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ratoon.datasets import Dataset
 from ratoon.history import duration
 from ratoon.report.confusion import ConfusionMatrixDisplay
+from ratoon.samples.in_memory import wrap
 
 _PACKAGES = ("ratoon", "numpy", "scipy", "scikit-learn")
 
@@ -139,8 +139,7 @@ def stability_facts(selector: Any) -> dict[str, Any] | None:
 def _highest_class(data: Dataset | None, features: Any) -> list[str]:
     if data is None or data.y is None or data.class_names is None or not len(features):
         return []
-    values = data.X[:, features]
-    dense = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
+    dense = wrap(data.X[:, features]).dense()
     present = np.unique(data.y)
     means = np.stack([dense[data.y == code].mean(axis=0) for code in present])
     return [data.class_names[present[k]] for k in means.argmax(axis=0)]

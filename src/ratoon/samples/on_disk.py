@@ -1,38 +1,38 @@
-"""Rows of a table on disk, read when they are needed and never all at once.
+"""Samples on disk: rows of a table that are read when they are needed, never all at once.
 
-An HDF5 data set is read in blocks of rows.  A few blocks are kept, and an epoch goes through the
-table group by group, each group mixed as a whole, so that every block is read once.  Rows of a
-memory map are read one by one, in any order.
+An HDF5 data set is read in blocks of rows.  A group of blocks is kept in memory.  An epoch takes
+one group after the other and shuffles the rows within it, so that every block is read once.  Rows
+of a memory map are read one by one, in any order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-
-Rows = NDArray[np.int64]
+from ratoon.samples.base import Rows, Samples
 
 BLOCK_BYTES = 8 * 2**20
-"""About what a block takes, as the numbers it is turned into."""
+"""Target size of a block in memory."""
 
 LARGEST_BLOCK_BYTES = 64 * 2**20
-"""What a block takes at most, however tall the chunks of the file are."""
+"""Maximum size of a block, also where the chunks of the file are larger."""
 
 GROUP = 8
-"""Blocks that are kept, and mixed with each other."""
+"""Number of blocks that are kept and whose rows are shuffled together."""
 
 _FEWEST_ROWS = 8
-# Every value of these types is a float32: half the memory, and nothing lost.
+# float32 holds every value of these types exactly and takes half the memory of float64.
 EXACT_IN_FLOAT32 = tuple(map(np.dtype, ("?", "i1", "u1", "i2", "u2", "f2", "f4")))
 
 
 class RowReader(Protocol):
-    """Gets rows from where they are stored."""
+    """Reads rows from a file."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -42,12 +42,12 @@ class RowReader(Protocol):
         ...
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """Return the rows in a random order that can be read at speed."""
+        """Return the rows in a random order that is fast to read."""
         ...
 
 
 class BlockReader:
-    """Reads blocks of consecutive rows, as suits an HDF5 data set, and keeps the last few."""
+    """Reads an HDF5 data set in blocks of consecutive rows and keeps the last blocks."""
 
     def __init__(self, source: Any, group: int = GROUP) -> None:
         self.shape = checked_shape(source)
@@ -58,24 +58,24 @@ class BlockReader:
         self._kept: dict[int, Array] = {}
 
     def take(self, rows: Rows) -> Array:
-        """Read these rows, in this order; blocks at hand are not read again."""
+        """Read these rows, in this order; blocks in memory are not read again."""
         out = np.empty((rows.size, self.shape[1]), dtype=self.dtype)
         block_of = rows // self.block_rows
-        # Those at hand come first: reading another may let go of them.
+        # Blocks in memory come first, because reading another block may discard them.
         for number in sorted(np.unique(block_of).tolist(), key=lambda n: n not in self._kept):
-            here = np.flatnonzero(block_of == number)
-            out[here] = self._block(number)[rows[here] - number * self.block_rows]
+            selected = np.flatnonzero(block_of == number)
+            out[selected] = self._block(number)[rows[selected] - number * self.block_rows]
         return out
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """Mix the order of the blocks, then all rows of each group of them.
+        """Shuffle the blocks, then the rows within each group of blocks.
 
-        Rows of one group alone come in the order that an array in memory would have.
+        If all rows are in one group, the order is that of an array in memory.
         """
-        blocks, place = np.unique(rows // self.block_rows, return_inverse=True)
+        blocks, position = np.unique(rows // self.block_rows, return_inverse=True)
         if blocks.size <= self.group:
             return rows[generator.permutation(rows.size)]
-        group_of = generator.permutation(blocks.size)[place] // self.group
+        group_of = generator.permutation(blocks.size)[position] // self.group
         return rows[np.lexsort((generator.random(rows.size), group_of))]
 
     def _block(self, number: int) -> Array:
@@ -83,7 +83,7 @@ class BlockReader:
             block = self._kept.pop(number)
         else:
             if len(self._kept) >= self.group:
-                self._kept.pop(next(iter(self._kept)))  # used longest ago
+                self._kept.pop(next(iter(self._kept)))  # least recently used
             first = number * self.block_rows
             block = as_floats(self._source[first : first + self.block_rows], self.dtype)
         self._kept[number] = block
@@ -91,7 +91,7 @@ class BlockReader:
 
 
 class MapReader:
-    """Reads rows of a memory map one by one; any order is as good as another."""
+    """Reads rows of a memory map one by one, in any order."""
 
     def __init__(self, source: Array) -> None:
         self.shape = checked_shape(source)
@@ -103,21 +103,21 @@ class MapReader:
         return as_floats(self.source[rows], self.dtype)
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """Return the rows in any order."""
+        """Return the rows in a random order."""
         return rows[generator.permutation(rows.size)]
 
 
-class DiskRows:
+class DiskRows(Samples):
     """Rows on disk that look like an array; `numpy.asarray` reads them.
 
-    What an index chooses is not read either: it is another view of the same rows.
+    An index selects rows without reading them.
 
     Parameters
     ----------
     reader : BlockReader or MapReader
-        Gets rows from where they are.
+        Reads the rows.
     rows : ndarray of int64, optional
-        The rows of the reader that are meant; without it, all.
+        Rows of the reader to use; by default all.
 
     Examples
     --------
@@ -129,26 +129,17 @@ class DiskRows:
            [0., 1.]], dtype=float32)
     """
 
-    ndim = 2
+    is_on_disk = True
 
     def __init__(self, reader: RowReader, rows: Rows | None = None) -> None:
         self.reader = reader
         self._rows = rows
 
     @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return self.reader.shape[0] if self._rows is None else self._rows.size
-
-    @property
-    def n_features(self) -> int:
-        """How many numbers a row has."""
-        return self.reader.shape[1]
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        return self.n_rows, self.n_features
+        n_rows, n_features = self.reader.shape
+        return (n_rows if self._rows is None else self._rows.size), n_features
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -157,12 +148,12 @@ class DiskRows:
 
     @property
     def nbytes(self) -> int:
-        """What the rows would take in memory."""
-        return self.n_rows * self.n_features * self.dtype.itemsize
+        """Memory that the rows would take if all were read."""
+        return self.size * self.dtype.itemsize
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Number of values."""
         return self.n_rows * self.n_features
 
     @property
@@ -172,11 +163,8 @@ class DiskRows:
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows take about as much memory as a block."""
+        """Number of rows that take about as much memory as a block."""
         return max(1, BLOCK_BYTES // max(1, self.n_features * self.dtype.itemsize))
-
-    def __len__(self) -> int:
-        return self.n_rows
 
     def __getitem__(self, key: slice | Array) -> DiskRows:
         if isinstance(key, slice):
@@ -189,12 +177,20 @@ class DiskRows:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("rows on disk cannot be had without a copy.")
+            raise ValueError("rows on disk cannot be read without a copy.")
         rows = np.arange(self.n_rows, dtype=np.int64) if self._rows is None else self._rows
         return self.reader.take(rows).astype(dtype or self.dtype, copy=False)
 
+    def values(self, dtype: DTypeLike | None = None) -> Array:
+        """Read all rows."""
+        return np.asarray(self, dtype=dtype)
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        """Read some of the rows, by default all."""
+        return np.asarray(self[rows])
+
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """Return some of these rows in a random order that can be read at speed."""
+        """Return these rows in a random order that is fast to read."""
         if self._rows is None:
             return self.reader.shuffled(rows, generator)
         stored = self._rows[rows]
@@ -203,15 +199,20 @@ class DiskRows:
         return rows[back[np.searchsorted(stored, mixed, sorter=back)]]
 
     def check(self) -> None:
-        """Read everything once; raise if a value is missing or infinite."""
+        """Read all rows once; raise if a value is missing or infinite."""
+        for rows in self.blocks():
+            self.dense(rows)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield all rows in order, about as many at a time as fit into a block."""
         for first in range(0, self.n_rows, self.rows_at_once):
-            np.asarray(self[first : first + self.rows_at_once])
+            yield slice(first, min(first + self.rows_at_once, self.n_rows))
 
 
 def rows_on_disk(x: Any) -> DiskRows | None:
-    """Return the rows of what should be read from disk piece by piece; None for anything else.
+    """Return an HDF5 data set, or a memory map that kernels cannot read directly, as `DiskRows`.
 
-    That is an HDF5 data set, or a memory map of numbers that kernels cannot read where they lie.
+    Return None for anything else.
     """
     if isinstance(x, DiskRows):
         return x
@@ -223,7 +224,7 @@ def rows_on_disk(x: Any) -> DiskRows | None:
 
 
 def is_readable(x: Array) -> bool:
-    """Whether kernels read an array as it lies in memory."""
+    """Whether kernels can read an array without a copy."""
     return (
         x.ndim == 2
         and x.dtype in (np.dtype(np.float32), np.dtype(np.float64))
@@ -234,9 +235,9 @@ def is_readable(x: Array) -> bool:
 
 
 def block_rows(source: Any, dtype: np.dtype[Any]) -> int:
-    """Return how many rows a block has: whole chunks of the file, about `BLOCK_BYTES`.
+    """Return the number of rows of a block: whole chunks of the file, about `BLOCK_BYTES`.
 
-    Chunks that are too tall are read in parts, and unpacked as many times.
+    Chunks larger than `LARGEST_BLOCK_BYTES` are read in parts and unpacked once for each part.
     """
     row_bytes = max(1, source.shape[1] * dtype.itemsize)
     chunk = source.chunks[0] if getattr(source, "chunks", None) else 1
@@ -246,7 +247,7 @@ def block_rows(source: Any, dtype: np.dtype[Any]) -> int:
 
 
 def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that numbers are read as: float32 where that loses nothing.
+    """Return the type that numbers are read as: float32 if it holds them exactly, else float64.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checked_shape(source: Any) -> tuple[int, int]:
-    """Return rows and features of a table that has both."""
+    """Return the number of rows and features; raise unless there are both."""
     shape = tuple(int(n) for n in source.shape)
     if len(shape) != 2 or min(shape) < 1:
         raise InvalidInputError(
@@ -272,10 +273,10 @@ def checked_shape(source: Any) -> tuple[int, int]:
 def as_floats(values: Array, dtype: np.dtype[Any]) -> Array:
     """Return values as this number type; raise if one of them is missing or infinite."""
     numbers = np.ascontiguousarray(values, dtype=dtype)
-    # One number tells of all: a sum is finite only if everything in it is.
+    # A sum is finite only if all its terms are.
     with np.errstate(over="ignore", invalid="ignore"):
         total = numbers.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(numbers).all():
-        what = "NaN" if np.isnan(numbers).any() else "infinity"
-        raise InvalidInputError(f"Input X contains {what}.")
+        kind = "NaN" if np.isnan(numbers).any() else "infinity"
+        raise InvalidInputError(f"Input X contains {kind}.")
     return numbers

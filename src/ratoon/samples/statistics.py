@@ -1,6 +1,6 @@
-"""What is learnt from samples before training: mean and spread of every feature.
+"""Mean and standard deviation of every feature.
 
-Nothing here copies or changes the samples; they are read block by block.
+Samples are read in blocks and neither copied as a whole nor changed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
+from ratoon.samples.base import Samples
+from ratoon.samples.in_memory import wrap
 
 _BLOCK_BYTES = 2 * 2**20
 
 
 class ConstantFeatureWarning(UserWarning):
-    """Some features have one and the same value in all training samples."""
+    """Some features have the same value in all training samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +41,21 @@ class FeatureStatistics:
     largest: float
 
     def factors(self) -> NDArray[np.float64]:
-        """Return what makes the spread of every feature 1; 0 for constant features."""
+        """Return the factors that make every standard deviation 1; 0 for constant features."""
         factors = np.zeros_like(self.std)
         np.divide(1.0, self.std, out=factors, where=~self.constant)
         return factors
 
 
 def feature_statistics(x: Any, weights: Array | None = None) -> FeatureStatistics:
-    """Look at all samples whose weight is not 0: dense rows, or a CSR matrix.
+    """Compute the statistics of all samples whose weight is not 0.
 
-    A weight of k counts a sample k times.  Two passes in double precision, so that a large mean
-    does not swallow a small spread.
+    A weight of k counts a sample k times.  There are two passes in double precision, so that a
+    small spread is found beneath a large mean.
 
     Parameters
     ----------
-    x : ndarray or CSR matrix of shape (n_samples, n_features)
+    x : Samples, ndarray or sparse matrix of shape (n_samples, n_features)
         Finite numbers.
     weights : ndarray of shape (n_samples,), optional
         Not negative, not all 0.
@@ -65,33 +66,35 @@ def feature_statistics(x: Any, weights: Array | None = None) -> FeatureStatistic
     >>> feature_statistics(x, np.array([3.0, 1.0, 0.0])).mean
     array([1.5])
     """
-    weight = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    samples = wrap(x)
+    weight = np.ones(samples.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
     used = np.flatnonzero(weight > 0)
-    if scipy.sparse.issparse(x):
-        return _of_sparse(x if used.size == weight.size else x[used], weight[used])
-    return _of_dense(x, weight, used)
+    if samples.is_sparse:
+        selected = samples if used.size == weight.size else samples[used]
+        return _of_sparse(selected.values(), weight[used])
+    return _of_dense(samples, weight, used)
 
 
-def _of_dense(x: Array, weight: Array, used: NDArray[np.intp]) -> FeatureStatistics:
+def _of_dense(x: Samples, weight: Array, used: NDArray[np.intp]) -> FeatureStatistics:
     total = weight[used].sum()
-    n_features = x.shape[1]
+    n_features = x.n_features
     mean, variance = np.zeros(n_features), np.zeros(n_features)
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
     for rows in _blocks(used, n_features):
-        block = np.asarray(x[rows], dtype=np.float64)
+        block = np.asarray(x.dense(rows), dtype=np.float64)
         mean += (weight[rows] / total) @ block
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
-        del block  # before the next one comes
+        del block  # before the next block is read
     unit = _unit(low, high)
     for rows in _blocks(used, n_features):
-        block = np.array(x[rows], dtype=np.float64)
+        block = np.array(x.dense(rows), dtype=np.float64)
         block -= mean
         block /= unit
         variance += (weight[rows] / total) @ np.square(block, out=block)
         del block
     largest = float(max(-low.min(initial=0.0), high.max(initial=0.0)))
-    return _judged(mean, variance, unit, low, high, largest, used.size)
+    return _finished(mean, variance, unit, low, high, largest, used.size)
 
 
 def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
@@ -110,24 +113,24 @@ def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
     stored = _sums(columns, share, n_features)
     apart = np.square((data - mean[columns]) / unit[columns])
     variance = _sums(columns, share * apart, n_features)
-    # The entries that are not stored are zeros, and as far from the mean as it is from 0.
+    # The zeros, which are not stored, differ from the mean by the mean itself.
     variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
     largest = float(np.abs(data).max(initial=0.0))
-    return _judged(mean, variance, unit, low, high, largest, n_rows)
+    return _finished(mean, variance, unit, low, high, largest, n_rows)
 
 
 def _sums(columns: Array, values: Array, n_columns: int) -> NDArray[np.float64]:
-    # bincount counts in integers where there is nothing to add up
+    # bincount returns integers if there are no values
     return np.bincount(columns, values, minlength=n_columns).astype(np.float64)
 
 
 def _unit(low: Array, high: Array) -> Array:
-    """Return a power of two as large as the values: squares in it neither over- nor underflow."""
+    """Return a power of two near the values, in units of which squares do not overflow."""
     size = np.maximum(np.abs(low), np.abs(high))
     return np.asarray(np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000)))
 
 
-def _judged(
+def _finished(
     mean: Array,
     variance: Array,
     unit: Array,
@@ -136,9 +139,9 @@ def _judged(
     largest: float,
     n_rows: int,
 ) -> FeatureStatistics:
-    # The mean of equal values is that value, not what their rounded sum makes of it.
+    # The mean of equal values is that value, without the rounding of their sum.
     mean = np.where(low == high, low, mean)
-    # A spread that rounding alone could have made is none.
+    # A spread within rounding error is none.
     rounding = np.square(n_rows * (mean / unit) * np.finfo(np.float64).eps)
     constant = (low == high) | (variance <= rounding)
     std = np.sqrt(variance) * unit

@@ -25,11 +25,10 @@ from ratoon.evolution import (
     watched_steps,
 )
 from ratoon.history import EpochRecord, History
-from ratoon.kernels import NativeNetwork, Pace, Samples, as_samples
+from ratoon.kernels import NativeNetwork, NativeSamples, Pace, as_samples
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
-from ratoon.samples.on_disk import DiskRows
 from ratoon.training.callbacks import Callback
 from ratoon.training.plan import TrainingPlan
 from ratoon.training.runner import current_runner
@@ -48,7 +47,7 @@ class TrainingData:
     trained on, and none of them had to be copied for that.
     """
 
-    samples: Samples
+    samples: NativeSamples
     targets: Array
     weights: Array | None = None
     offset: Array | None = None
@@ -73,7 +72,7 @@ class TrainingData:
             )
         typed = partial(np.ascontiguousarray, dtype=dtype)
         return cls(
-            x if isinstance(x, DiskRows) else as_samples(x, dtype),
+            as_samples(x, dtype),
             typed(targets),
             None if weights is None else typed(weights),
             None if offset is None else typed(offset),
@@ -213,15 +212,13 @@ class Training:
     # ------------------------------------------------------------------------------- one epoch
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
-        rows, samples = self.data.rows, self.data.samples
+        rows = self.data.rows
         if rows is None:
             rows = np.arange(self.data.n_samples, dtype=np.int64)
         if not self.plan.shuffle:
             return rows
         generator = derive_generator(self.plan.seed, "shuffle", epoch)
-        if isinstance(samples, DiskRows):
-            return samples.shuffled(rows, generator)
-        return rows[generator.permutation(rows.size)]
+        return self.data.samples.shuffled(rows, generator)
 
     def _train(
         self,

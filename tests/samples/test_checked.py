@@ -10,8 +10,9 @@ from numpy.testing import assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.inputs import canonical_csr, checked_samples, checked_weights
 from ratoon.kernels import as_samples
+from ratoon.samples.checked import checked_samples, checked_weights
+from ratoon.samples.csr import checked_csr
 from ratoon.samples.statistics import ConstantFeatureWarning
 from tests.estimators.frames import polars
 
@@ -63,7 +64,7 @@ def test_samples_in_any_form_give_the_same_network(two_classes, form):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "i4", "u8", "f2", "f4", "f8", ">i4"])
-def test_every_real_type_is_taken(two_classes, dtype):
+def test_every_real_type_is_accepted(two_classes, dtype):
     X, y = two_classes
     given = (X > 0).astype(dtype) if dtype == "?" else np.abs(10 * X).astype(dtype)
     as_double = given.astype(np.float64)
@@ -77,7 +78,7 @@ def test_memory_maps_are_not_copied(two_classes, tmp_path, dtype):
     np.save(tmp_path / "x.npy", X.astype(dtype))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     checked = checked_samples(model(), mapped, reset=True)
-    assert np.shares_memory(checked, mapped)
+    assert np.shares_memory(checked.values(), mapped)
     assert as_samples(checked, np.float32).n_rows == 90
     assert model().fit(mapped, y).score(mapped, y) > 0
 
@@ -129,7 +130,7 @@ def test_sparse_samples_of_any_format_give_the_same_network(csr, two_classes, fo
     assert_array_equal(given.toarray(), before.toarray())
 
 
-def test_duplicates_are_added_up_and_nothing_is_changed(csr, two_classes):
+def test_duplicates_are_added_up_and_X_is_not_changed(csr, two_classes):
     _, y = two_classes
     twice = scipy.sparse.csr_array(
         (np.repeat(csr.data / 2, 2), np.repeat(csr.indices, 2), 2 * csr.indptr), shape=csr.shape
@@ -139,7 +140,7 @@ def test_duplicates_are_added_up_and_nothing_is_changed(csr, two_classes):
     assert twice.nnz == 2 * csr.nnz
 
 
-def test_unsorted_and_wide_indices_are_taken(csr, two_classes):
+def test_unsorted_and_wide_indices_are_accepted(csr, two_classes):
     _, y = two_classes
     mixed = csr.copy()
     for start, stop in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
@@ -159,7 +160,7 @@ def test_indices_out_of_range_are_refused_before_native_code_sees_them(csr, form
     damaged = csr.asformat(form).copy()
     (damaged.coords[1] if form == "coo" else damaged.indices)[3] = index
     with pytest.raises(InvalidInputError, match="damaged"):
-        canonical_csr(damaged)
+        checked_csr(damaged)
 
 
 @pytest.mark.parametrize("starts", [[5, 0], [0, 10**6], [1, 2], [0, -3]])
@@ -174,7 +175,7 @@ def test_arrays_of_other_lengths_are_refused(csr):
     damaged = csr.copy()
     damaged.data = damaged.data[:-5]
     with pytest.raises(InvalidInputError, match="damaged"):
-        canonical_csr(damaged)
+        checked_csr(damaged)
 
 
 # ---------------------------------------------------------------------------------- bad samples
@@ -220,7 +221,7 @@ def test_another_number_of_features_is_refused(two_classes):
         model().fit(X, y, eval_set=(X[:, :3], y))
 
 
-def test_constant_features_are_said_and_read_as_zero(two_classes):
+def test_constant_features_are_reported_and_read_as_zero(two_classes):
     X, y = two_classes
     expected = model().fit(X, y)
     wider = np.c_[X, np.full(90, 7.0)]
@@ -236,7 +237,7 @@ def test_constant_features_are_said_and_read_as_zero(two_classes):
 @pytest.mark.filterwarnings(
     "ignore::ratoon.samples.statistics.ConstantFeatureWarning"
 )  # that is the point
-def test_samples_of_constants_alone_are_learnt_from_their_classes(two_classes):
+def test_constant_samples_give_the_frequency_of_each_class(two_classes):
     X, _ = two_classes
     y = np.repeat([0, 1], [80, 10])
     fitted = model().set_params(max_iter=100, learning_rate_init=0.1).fit(np.ones_like(X), y)
@@ -253,7 +254,7 @@ def test_samples_of_constants_alone_are_learnt_from_their_classes(two_classes):
         lambda y: pa.array(y.tolist()),
     ],
 )
-def test_targets_may_come_from_tables_too(two_classes, make):
+def test_targets_may_be_columns_of_tables(two_classes, make):
     X, y = two_classes
     names = np.where(y == 1, "up", "down")
     assert model().fit(X, make(names)).classes_.tolist() == ["down", "up"]

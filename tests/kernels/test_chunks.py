@@ -16,9 +16,9 @@ ORDER = RNG.permutation(50)[:46]
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Samples that come nine at a time."""
+    """Samples that are read nine at a time."""
     monkeypatch.setattr(on_disk, "BLOCK_BYTES", 9 * 6 * 8)
-    return DiskRows(MapReader(X))
+    return as_samples(DiskRows(MapReader(X)), np.float64)
 
 
 def network():
@@ -38,13 +38,13 @@ def trained(samples, **how):
 
 
 @pytest.mark.parametrize("how", [{}, {"sample_weights": WEIGHTS, "offset": TARGETS / 2}])
-def test_training_on_pieces_is_training_on_the_whole(rows, how):
+def test_training_on_chunks_is_training_on_all_samples(rows, how):
     expected, all_at_once = trained(as_samples(X, np.float64), **how)
-    found, in_pieces = trained(rows, **how)
+    found, in_chunks = trained(rows, **how)
     for one, other in zip(found.layers, expected.layers, strict=True):
         assert_array_equal(one.weights, other.weights)
-    assert in_pieces.steps_done == all_at_once.steps_done == 12
-    assert_allclose(in_pieces.loss, all_at_once.loss, rtol=1e-12)
+    assert in_chunks.steps_done == all_at_once.steps_done == 12
+    assert_allclose(in_chunks.loss, all_at_once.loss, rtol=1e-12)
 
 
 def test_a_loss_that_is_not_finite_ends_training_at_its_step(rows):
@@ -56,7 +56,7 @@ def test_a_loss_that_is_not_finite_ends_training_at_its_step(rows):
     assert (outcome.diverged, outcome.steps_done) == (True, 7)
 
 
-def test_outputs_signals_and_gradients_are_those_of_the_whole(rows):
+def test_outputs_signals_and_gradients_are_those_of_samples_in_memory(rows):
     native, whole = network().native("squared_error", 1), as_samples(X, np.float64)
     assert_array_equal(native.predict(rows), native.predict(whole))
     assert_array_equal(native.predict(rows, layer=0), native.predict(whole, layer=0))

@@ -1,0 +1,144 @@
+"""Samples for native code: in memory as a whole, or read from disk in chunks of minibatches.
+
+Training and prediction in chunks give what the same rows in memory would give.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ratoon import _native
+from ratoon.arrays import Array
+from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Rows
+from ratoon.samples.in_memory import wrap
+from ratoon.samples.on_disk import DiskRows, is_readable
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Samples in memory and the order to take them in.
+
+    ``rows`` are the rows they have among all samples, or None if these are all samples.
+    """
+
+    handle: _native.Samples
+    order: Rows
+    rows: Rows | None = None
+
+    def select(self, values: Array | None) -> Array | None:
+        """Return the targets, weights or offsets of these samples."""
+        return values if values is None or self.rows is None else values[self.rows]
+
+
+class NativeSamples(ABC):
+    """Samples that `NativeNetwork` trains on and predicts; made by `as_samples`."""
+
+    n_rows: int
+    n_features: int
+
+    def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        """Return these rows in a random order, for one epoch."""
+        return rows[generator.permutation(rows.size)]
+
+    @abstractmethod
+    def chunk(self, order: Rows) -> Chunk:
+        """Return the samples of ``order`` as one chunk."""
+
+    @abstractmethod
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        """Yield the samples of ``order`` in chunks of whole minibatches."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        """Yield all samples in order: slices of rows, and the samples in them."""
+
+
+class _InMemory(NativeSamples):
+    def __init__(self, handle: _native.Samples) -> None:
+        self.handle = handle
+        self.n_rows, self.n_features = handle.n_rows, handle.n_features
+
+    def chunk(self, order: Rows) -> Chunk:
+        return Chunk(self.handle, order)
+
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        del batch
+        yield self.chunk(order)
+
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        yield slice(None), self.handle
+
+
+class _OnDisk(NativeSamples):
+    def __init__(self, stored: DiskRows) -> None:
+        self.stored = stored
+        self.n_rows, self.n_features = stored.shape
+
+    def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        return self.stored.shuffled(rows, generator)
+
+    def chunk(self, order: Rows) -> Chunk:
+        handle = _native.Samples.dense(self.stored.dense(order))
+        return Chunk(handle, np.arange(order.size, dtype=np.int64), order)
+
+    def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
+        size = max(1, self.stored.rows_at_once // batch) * batch
+        for first in range(0, order.size, size):
+            yield self.chunk(order[first : first + size])
+
+    def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
+        for rows in self.stored.blocks():
+            yield rows, _native.Samples.dense(self.stored.dense(rows))
+
+
+def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
+    """Return samples for a network of this number type.
+
+    Dense float32 and float64 arrays, memory maps included, are read where they are, whatever the
+    number type of the network.  Samples on disk are read when they are used.  The values of sparse
+    samples are converted to ``dtype``.
+
+    Parameters
+    ----------
+    x : ratoon.samples.base.Samples, array or SciPy matrix
+        Samples in rows; the indices of a SciPy matrix are checked.
+    dtype : dtype
+        Number type of the network.
+
+    Raises
+    ------
+    InvalidInputError
+        If a sparse matrix is damaged, or there are not two dimensions.
+    """
+    samples = wrap(x)
+    if isinstance(samples, DiskRows):
+        return _OnDisk(samples)
+    if samples.is_sparse:
+        return _InMemory(_sparse_handle(samples.values(), dtype))
+    dense = samples.values()
+    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        dense = dense.astype(dtype)
+    if not is_readable(dense) and dense.size > 0:
+        dense = np.require(dense, requirements=["C", "A"])
+    return _InMemory(_native.Samples.dense(dense))
+
+
+def _sparse_handle(matrix: Any, dtype: DTypeLike) -> _native.Samples:
+    if max(matrix.shape) > np.iinfo(np.int32).max:
+        raise InvalidInputError(f"sparse samples of shape {matrix.shape} are too large.")
+    try:
+        return _native.Samples.csr(
+            np.array(matrix.indptr, dtype=np.int64),  # a copy that no other code can change
+            np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            np.ascontiguousarray(matrix.data, dtype=dtype),
+            matrix.shape[1],
+        )
+    except ValueError as error:
+        raise InvalidInputError(f"the sparse samples cannot be used: {error}") from None

@@ -1,0 +1,128 @@
+"""Samples in memory: dense arrays, memory maps that kernels read directly, and CSR matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import DTypeLike
+
+from ratoon.arrays import Array
+from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Samples
+from ratoon.samples.csr import checked_csr
+from ratoon.samples.on_disk import DiskRows, MapReader
+
+
+class DenseSamples(Samples):
+    """Rows of a dense array.
+
+    Rows selected by number are copied, except those of a memory map: they stay on disk.
+
+    Examples
+    --------
+    >>> x = DenseSamples(np.arange(6.0).reshape(3, 2))
+    >>> x.shape, x.is_sparse, x[np.array([2, 0])].dense().tolist()
+    ((3, 2), False, [[4.0, 5.0], [0.0, 1.0]])
+    """
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.array.shape[0], self.array.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the values."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
+
+    def __getitem__(self, rows: slice | Array) -> Samples:
+        if not isinstance(rows, slice) and _is_mapped(self.array):
+            return DiskRows(MapReader(self.array))[rows]
+        return DenseSamples(self.array[rows])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    def values(self, dtype: DTypeLike | None = None) -> Array:
+        """Return the array."""
+        return np.asarray(self.array, dtype=dtype)
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        """Return some of the rows, by default all."""
+        return np.asarray(self.array[rows])
+
+
+class SparseSamples(Samples):
+    """Rows of a CSR matrix that `checked_csr` returned.
+
+    Examples
+    --------
+    >>> x = SparseSamples(checked_csr(scipy.sparse.eye_array(3)))
+    >>> x.shape, x.is_sparse, x.n_stored, x[1:].dense().tolist()
+    ((3, 3), True, 3, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    """
+
+    is_sparse = True
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the values."""
+        dtype: np.dtype[Any] = self.matrix.dtype
+        return dtype
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored values."""
+        return int(self.matrix.nnz)
+
+    def __getitem__(self, rows: slice | Array) -> SparseSamples:
+        return SparseSamples(self.matrix[rows])
+
+    def values(self, dtype: DTypeLike | None = None) -> Any:
+        """Return the CSR matrix."""
+        return self.matrix if dtype is None else scipy.sparse.csr_array(self.matrix, dtype=dtype)
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        """Return some of the rows, by default all, with their zeros."""
+        return np.asarray(self.matrix[rows].toarray())
+
+
+def wrap(x: Any) -> Samples:
+    """Return an array or a SciPy matrix as samples; indices are checked, values are not.
+
+    Raises
+    ------
+    InvalidInputError
+        If a sparse matrix is damaged, or there are not two dimensions.
+
+    Examples
+    --------
+    >>> wrap([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if isinstance(x, Samples):
+        return x
+    if scipy.sparse.issparse(x):
+        return SparseSamples(checked_csr(x))
+    array = np.asarray(x)
+    if array.ndim != 2:
+        raise InvalidInputError(f"samples are rows of features, got shape {array.shape}.")
+    return DenseSamples(array)
+
+
+def _is_mapped(array: Array) -> bool:
+    return any(isinstance(a, np.memmap) for a in (array, array.base))
