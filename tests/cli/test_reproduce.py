@@ -44,7 +44,7 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, capsys):
 
 
 def test_a_picture_says_when_its_data_are_a_stand_in():
-    from ratoon.cli.reproduce_pictures import _told
+    from ratoon.cli.reproduce import _told
     from ratoon.experiments.reproduction import Reproduction
 
     found = Reproduction("Accuracy", [], kinds={"GLI-85": "generated stand-in", "SMK": "SMK"})

@@ -6,20 +6,18 @@ import typer
 
 import ratoon
 from ratoon.cli import (
-    bench,
     compare,
-    compare_strategies,
+    cost,
     data,
     demo,
     inspect,
-    plan,
     predict,
     report,
     reproduce,
     select,
     train,
 )
-from ratoon.cli.guard import guarded
+from ratoon.cli.terminal import guarded
 
 EPILOG = """
 Start with [bold]ratoon demo[/bold], then try your own file:
@@ -48,11 +46,11 @@ for command in (
     inspect.inspect,
     select.select,
     compare.compare,
-    compare_strategies.compare_strategies,
+    compare.compare_strategies,
     report.report,
     reproduce.reproduce,
-    plan.plan,
-    bench.bench,
+    cost.plan,
+    cost.bench,
 ):
     app.command(command.__name__.replace("_", "-"))(guarded(command))
 app.add_typer(data.app, name="data")

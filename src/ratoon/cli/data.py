@@ -9,10 +9,16 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ratoon.cli.guard import guarded
-from ratoon.cli.output import console, print_json, print_table, say
-from ratoon.cli.reading import explaining_read, reading_options
-from ratoon.cli.samples import DataFile, JsonOption, LabelOption, ReadingOption, shares_from
+from ratoon.cli.options import (
+    DataFile,
+    JsonOption,
+    LabelOption,
+    ReadingOption,
+    explaining_read,
+    reading_options,
+    shares_from,
+)
+from ratoon.cli.terminal import console, guarded, print_json, print_table, say
 from ratoon.errors import InvalidParameterError
 
 app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_args_is_help=True)

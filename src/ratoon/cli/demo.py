@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ratoon.cli.machine import peak_memory
-from ratoon.cli.output import console, megabytes, print_json, print_table, say
+from ratoon.cli.terminal import console, megabytes, peak_memory, print_json, print_table, say
 from ratoon.history import EpochRecord
 from ratoon.training import ProgressBar, Training
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.output import density_text, megabytes, print_json, print_table, say
-from ratoon.cli.samples import JsonOption
+from ratoon.cli.options import JsonOption
+from ratoon.cli.terminal import density_text, megabytes, print_json, print_table, say
 
 
 def inspect(

@@ -10,20 +10,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.features import CoverageOption, IdMapOption, features_for
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
+    CoverageOption,
     DataFile,
+    IdMapOption,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
-    without_names,
 )
+from ratoon.cli.samples import features_for, labels_of, read_samples, without_names
+from ratoon.cli.terminal import blaming_the_data, print_json, print_table, say
 from ratoon.datasets import Dataset
 from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.errors import InvalidParameterError

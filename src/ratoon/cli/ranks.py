@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ratoon.cli.output import say
+from ratoon.cli.terminal import say
 from ratoon.errors import InvalidParameterError
 
 TRANSPORTS = ("mpi",)

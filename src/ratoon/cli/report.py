@@ -10,18 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ratoon.cli.features import CoverageOption, IdMapOption, features_for
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
+    CoverageOption,
     DataFile,
+    IdMapOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
 )
+from ratoon.cli.samples import features_for, labels_of, read_samples
+from ratoon.cli.terminal import blaming_the_data, say
 from ratoon.datasets import Dataset
 from ratoon.datasets.align import MIN_COVERAGE
 

@@ -5,53 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import numpy as np
-import typer
-
-from ratoon.cli.output import say
-from ratoon.cli.reading import explaining_read, reading_options
-from ratoon.datasets import Dataset, read
+from ratoon.cli.options import MISSING, TASKS, explaining_read, reading_options
+from ratoon.cli.terminal import say
+from ratoon.datasets import Dataset, read, read_groups
 from ratoon.datasets.stored import can_stay_on_disk, open_stored
 from ratoon.errors import InvalidInputError, InvalidParameterError
-
-MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
-TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
-
-DataFile = Annotated[
-    Path,
-    typer.Argument(
-        help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x; .npy, .h5 stay on disk"
-    ),
-]
-LabelOption = Annotated[
-    str | None, typer.Option("--label", help="Name of the column or variable with the labels.")
-]
-MissingOption = Annotated[
-    str,
-    typer.Option(
-        "--missing", help="Missing values: error, mean, median, zero, drop or drop_samples."
-    ),
-]
-ReadingOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--read",
-        metavar="KEY=VALUE",
-        help="How to read the file, as in sample_sheet=sheet.csv or duplicates=keep; may be"
-        " repeated.",
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
-JobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", help="Fits at the same time, -1 for one per core; results do not depend on it."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
 
 
 def read_samples(
@@ -132,44 +94,78 @@ def without_names() -> Iterator[None]:
         yield
 
 
-def widths_from(text: str | None) -> tuple[int, ...] | None:
-    """Return hidden widths from text such as ``3000,3000``; ``0`` is no hidden layer.
+def features_for(
+    estimator: Any,
+    data: Dataset,
+    path: Path,
+    *,
+    min_coverage: float,
+    id_map: Path | None,
+    quiet: bool,
+) -> Any:
+    """Return the samples with the features the estimator was trained on, in that order.
 
-    Examples
-    --------
-    >>> widths_from("3000,1000"), widths_from("0"), widths_from(None)
-    ((3000, 1000), (), None)
+    Where both know their features by name, the names decide, and what was missing, extra or in
+    another order is told.  Elsewhere the number of features must agree.
     """
-    if text is None:
-        return None
-    try:
-        widths = tuple(int(part) for part in str(text).split(","))
-    except ValueError:
-        widths = (-1,)
-    if widths != (0,) and min(widths) < 1:
-        raise InvalidParameterError(
-            f"--hidden must be whole numbers with commas between, as in 3000,3000, or 0 for no"
-            f" hidden layer; got {text!r}."
+    from ratoon.estimators.names import align_samples, filling
+
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and data.feature_names is not None:
+        # Errors name the file as the user did.
+        given = replace(data, source=str(path))
+        aligned, how = align_samples(estimator, given, id_map=id_map, min_coverage=min_coverage)
+        if not (quiet or how.is_exact):
+            told = f"{how}; {filling(estimator)}" if how.missing else str(how)
+            say(f"{path.name}: {told}.")
+        return aligned.X
+    if id_map is not None:
+        who = "the model" if known is None else str(path)
+        raise InvalidInputError(f"--id-map needs names of features, and {who} has none.")
+    if data.n_features != estimator.n_features_in_:
+        raise InvalidInputError(
+            f"{path}: {data.n_features} features; the model was trained on"
+            f" {estimator.n_features_in_}."
         )
-    return () if widths == (0,) else widths
+    return data.X
 
 
-def shares_from(text: str | None) -> list[float] | None:
-    """Return numbers from text such as ``0.9,0.1``.
+def topology_from(
+    samples: Dataset,
+    file: Path | None,
+    hidden: tuple[int, ...] | None,
+    *,
+    within: bool,
+    quiet: bool,
+) -> list[Any] | None:
+    """Return what an estimator takes as ``topology=``, with one hidden neuron per group.
 
-    Examples
-    --------
-    >>> shares_from("0.9,0.1")
-    [0.9, 0.1]
+    Where the first hidden layer is wider than there are groups, the rest starts unconnected.
     """
-    if text is None:
+    if file is None:
+        if within:
+            raise InvalidParameterError("--within needs the groups to keep to: --groups FILE.")
         return None
-    try:
-        shares = [float(part) for part in text.split(",")]
-    except ValueError:
-        shares = []
-    if not shares or not np.isfinite(shares).all() or min(shares) <= 0:
-        raise InvalidParameterError(
-            f"--shares must be positive numbers with commas between, as in 0.9,0.1; got {text!r}."
+    if samples.feature_names is None:
+        raise InvalidInputError(
+            f"--groups {file} names features, and the data have no names for theirs.\n"
+            f"  Use a format with names, such as CSV with a header, h5ad or a series matrix."
         )
-    return shares
+    groups = read_groups(file, samples.feature_names)
+    n_groups = len(groups.names)
+    extra = 0 if hidden is None else hidden[0] - n_groups if hidden else -n_groups
+    if extra < 0 or (within and extra > 0):
+        raise InvalidParameterError(
+            f"--groups {file} has {n_groups} groups with members among the features, each a neuron"
+            f" of the first hidden layer; --hidden begins with {hidden[0] if hidden else 0}.\n"
+            f"  Leave --hidden out, or let it begin with {n_groups}"
+            + (
+                ": with --within a neuron without a group could have no connection."
+                if within
+                else " or more: further neurons start unconnected and grow into what is not known."
+            )
+        )
+    if not quiet:
+        unknown = f"; {groups.n_unknown:,} members are no features" if groups.n_unknown else ""
+        say(f"{file}: {groups!r}{unknown}")
+    return groups.within() if within else groups.topology(extra)

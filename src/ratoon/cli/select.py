@@ -10,18 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
     DataFile,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
 )
+from ratoon.cli.samples import labels_of, read_samples
+from ratoon.cli.terminal import blaming_the_data, print_json, print_table, say
 
 COLUMNS = ("rank", "feature", "strength", "spread", "stability", "direction")
 SHOWN = 20

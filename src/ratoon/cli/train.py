@@ -8,23 +8,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.config import use_config
-from ratoon.cli.groups import topology_from
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import density_text, print_json, print_table, say
-from ratoon.cli.ranks import communicator_for, tell_what_if, together
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
     DataFile,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
+    use_config,
     widths_from,
-    without_names,
 )
+from ratoon.cli.ranks import communicator_for, tell_what_if, together
+from ratoon.cli.samples import labels_of, read_samples, topology_from, without_names
+from ratoon.cli.terminal import blaming_the_data, density_text, print_json, print_table, say
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
@@ -313,7 +309,7 @@ def _held_out(samples: Dataset, fraction: float, seed: int) -> tuple[Any, Any]:
 
 
 def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
-    from ratoon.cli.plan import show_plan
+    from ratoon.cli.cost import show_plan
 
     n_outputs = max(samples.n_classes, 1)
     planned = estimator.plan(samples.n_features, n_samples=samples.n_samples, n_outputs=n_outputs)

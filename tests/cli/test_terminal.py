@@ -1,9 +1,12 @@
 """Errors on purpose end with a message and a code; all others are left to be seen."""
 
+import json
+
+import numpy as np
 import pytest
 import typer
 
-from ratoon.cli.guard import blaming_the_data, guarded
+from ratoon.cli.terminal import blaming_the_data, guarded, print_json, print_table
 from ratoon.errors import FormatError, InvalidInputError
 
 
@@ -49,3 +52,16 @@ def test_complaints_of_others_about_data_become_ours():
         raise ValueError("Input X contains NaN.")
     with pytest.raises(FormatError), blaming_the_data():
         raise FormatError("ours already")
+
+
+def test_numbers_of_numpy_are_numbers_in_json(capsys):
+    print_json({"a": np.float32(0.5), "b": np.int64(3), "c": np.arange(2)})
+    assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": 3, "c": [0, 1]}
+
+
+def test_square_brackets_survive_in_tables(capsys):
+    print_table("x [bold]", ["[name]"], [["[red]gene"]])
+    shown = capsys.readouterr().out
+    assert "x [bold]" in shown
+    assert "[name]" in shown
+    assert "[red]gene" in shown

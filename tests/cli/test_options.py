@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ratoon.cli.reading import KEYS, reading_options
+from ratoon.cli.options import KEYS, reading_options
 from ratoon.errors import InvalidParameterError
 from tests.cli.conftest import write_table
 

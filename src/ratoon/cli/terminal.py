@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ratoon.errors import InvalidInputError, RatoonError
+
 console = Console()
+
 errors = Console(stderr=True)
 
 
@@ -77,3 +85,59 @@ def density_text(requested: float | None) -> str:
     ('0.1', 'given')
     """
     return "given" if requested is None else f"{requested:.3g}"
+
+
+WRONG, INTERRUPTED = 1, 130
+
+P = ParamSpec("P")
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Return the command, ending as a program should when something is wrong."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt as end:
+            say_error(f"interrupted. {end}".rstrip())
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise  # `ratoon predict ... | head`: typer ends quietly
+        except FileNotFoundError as error:
+            say_error(f"{error.filename}: no such file." if error.filename else str(error))
+            raise typer.Exit(WRONG) from None
+        except (RatoonError, OSError) as error:
+            say_error(str(error))
+            raise typer.Exit(WRONG) from None
+        except MemoryError:
+            say_error("there is not enough memory; `ratoon plan --help` tells how to foresee it.")
+            raise typer.Exit(WRONG) from None
+
+    return run
+
+
+@contextmanager
+def blaming_the_data() -> Iterator[None]:
+    """Take scikit-learn's complaints about samples as errors on purpose, too."""
+    try:
+        yield
+    except RatoonError:
+        raise
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes this process has held, or None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def load_average() -> float | None:
+    """Return how many processes wanted a core over the last minute, or None."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
