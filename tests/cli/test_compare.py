@@ -12,7 +12,7 @@ from ratoon.evolution import STRATEGIES
 from ratoon.experiments.compare import classical
 
 
-def test_every_method_has_a_line(tmp_path, capsys):
+def test_every_method_has_a_row(tmp_path, capsys):
     rng = np.random.default_rng(0)
     y = np.arange(24) % 2
     x = (rng.normal(size=(24, 6)) + y[:, None]).astype(np.float32)
@@ -38,8 +38,8 @@ def test_settings_can_be_chosen_by_inner_folds(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("ratoon.experiments.compare.classical", lambda n_features: few)
     arguments = ["compare", str(tmp_path / "few.csv"), "--folds", "2", "--repeats", "1", "-q"]
     assert main([*arguments, "--permutations", "0", "--nested", "--inner", "2"]) == 0
-    told = capsys.readouterr().out
-    assert "settings chosen by 2 inner folds" in told
+    outcome = capsys.readouterr().out
+    assert "hyperparameters chosen by 2 inner folds" in outcome
     assert main([*arguments, "--permutations", "0", "--nested", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["inner_folds"] == 3
 
@@ -49,7 +49,7 @@ def test_settings_can_be_chosen_by_inner_folds(tmp_path, capsys, monkeypatch):
 QUICK = ("--epochs", "3", "--hidden", "20", "--splits", "2")
 
 
-def test_every_strategy_that_needs_no_strengths_has_a_line(ratoon, table):
+def test_every_strategy_without_feature_strengths_has_a_row(ratoon, table):
     done = ratoon("compare-strategies", table, "--label", "outcome", *QUICK, "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -80,7 +80,7 @@ def test_digits_are_known_by_name_and_can_be_drawn(ratoon, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("digits", "--strategies", "static,sett"), "no strategy 'sett'"),
         (("digits", "--plot", "out.xyz"), "must end in .png"),
@@ -88,8 +88,8 @@ def test_digits_are_known_by_name_and_can_be_drawn(ratoon, tmp_path):
         (("digits", "--hidden", "many"), "whole numbers"),
     ],
 )
-def test_a_wrong_wish_is_told_before_anything_is_trained(ratoon, options, said):
+def test_a_wrong_option_is_refused_before_training(ratoon, options, message):
     done = ratoon("compare-strategies", *options)
     assert done.code == 1
-    assert said in done.err
+    assert message in done.err
     assert "split 1" not in done.err

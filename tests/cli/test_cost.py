@@ -7,8 +7,8 @@ import pytest
 
 def test_the_million_neuron_network_is_planned_without_being_built(ratoon):
     arguments = ["plan", "54675", "--samples", "1397", "--outputs", "18", "--epsilon", "10"]
-    told = ratoon(*arguments, "--hidden", "500000,500000", "--batch-size", "5", "--json")
-    plan = json.loads(told.out)
+    outcome = ratoon(*arguments, "--hidden", "500000,500000", "--batch-size", "5", "--json")
+    plan = json.loads(outcome.out)
     assert plan["widths"] == [54675, 500000, 500000, 18]
     # 5,546,750 + 10,000,000 + 5,000,180
     assert plan["n_connections"] == sum(plan["connections"]) == 20_546_930
@@ -17,23 +17,23 @@ def test_the_million_neuron_network_is_planned_without_being_built(ratoon):
 
 
 def test_a_plan_reads_well(ratoon):
-    told = ratoon("plan", "1000", "--hidden", "300", "--density", "0.1", "--threads", "1")
-    assert "1,000 -> 300 -> 2" in told.out
-    assert "peak" in told.out
-    assert "1 thread" in told.out
+    outcome = ratoon("plan", "1000", "--hidden", "300", "--density", "0.1", "--threads", "1")
+    assert "1,000 -> 300 -> 2" in outcome.out
+    assert "peak" in outcome.out
+    assert "1 thread" in outcome.out
 
 
 @pytest.mark.parametrize(
     "wrong", [["--hidden", "x"], ["--preset", "x"], ["--epsilon", "-1"], ["--density", "2"]]
 )
 def test_a_plan_that_cannot_be_is_refused(ratoon, wrong):
-    told = ratoon("plan", "100", *wrong)
-    assert (told.code, "Traceback" in told.err) == (1, False)
+    outcome = ratoon("plan", "100", *wrong)
+    assert (outcome.code, "Traceback" in outcome.err) == (1, False)
 
 
 def test_bench_measures_what_it_is_asked_to(ratoon):
-    told = ratoon("bench", "--models", "b", "--steps", "1", "--repeats", "1", "--json")
-    figures = json.loads(told.out)
+    outcome = ratoon("bench", "--models", "b", "--steps", "1", "--repeats", "1", "--json")
+    figures = json.loads(outcome.out)
     assert set(figures) == {"isa", "threads", "load", "models"}
     [b] = figures["models"]
     assert (b["model"], b["connections"], b["batch"]) == ("b", 410_400, 5)
@@ -41,12 +41,15 @@ def test_bench_measures_what_it_is_asked_to(ratoon):
 
 
 def test_bench_prints_a_table_that_fits(ratoon):
-    told = ratoon("bench", "--models", "d", "--steps", "1", "--repeats", "1")
-    assert "GLI-85" in told.out
-    assert "462,830" in told.out
-    assert max(len(line) for line in told.out.splitlines()) <= 80
+    outcome = ratoon("bench", "--models", "d", "--steps", "1", "--repeats", "1")
+    assert "GLI-85" in outcome.out
+    assert "462,830" in outcome.out
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
 
 
 def test_bench_knows_its_models(ratoon):
-    told = ratoon("bench", "--models", "b,z")
-    assert (told.code, "z is none of a, b, c, d, f" in told.err) == (1, True)
+    outcome = ratoon("bench", "--models", "b,z")
+    assert (outcome.code, "--models must be among a, b, c, d, f; got z." in outcome.err) == (
+        1,
+        True,
+    )

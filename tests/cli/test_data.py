@@ -11,9 +11,9 @@ from ratoon import datasets
 def test_data_is_made_and_looked_at(ratoon, tmp_path):
     path = tmp_path / "made.npz"
     make = ["data", "make", path, "--features", "50", "--informative", "5", "--samples", "40"]
-    told = ratoon(*make, "--shares", "0.75,0.25")
-    assert told.code == 0
-    assert "40 samples x 50 genes, 2 classes" in told.err
+    outcome = ratoon(*make, "--shares", "0.75,0.25")
+    assert outcome.code == 0
+    assert "40 samples x 50 genes, 2 classes" in outcome.err
     with np.load(path) as arrays:
         assert arrays["X"].shape == (40, 50)
         assert np.bincount(arrays["y"]).tolist() == [30, 10]
@@ -33,8 +33,10 @@ def test_data_is_made_as_the_kind_of_file_that_was_named(ratoon, tmp_path, kind)
     assert (facts["n_samples"], facts["n_features"]) == (85, 20)
     informative = (tmp_path / "made.informative.txt").read_text(encoding="utf-8").split()
     assert len(set(informative)) == 5
-    told = ratoon("data", "make", tmp_path / "made.xls", "--features", "20", "--informative", "5")
-    assert (told.code, "write to .npz, .csv or .tsv" in told.err) == (1, True)
+    outcome = ratoon(
+        "data", "make", tmp_path / "made.xls", "--features", "20", "--informative", "5"
+    )
+    assert (outcome.code, "write to .npz, .csv or .tsv" in outcome.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -42,14 +44,14 @@ def test_data_is_made_as_the_kind_of_file_that_was_named(ratoon, tmp_path, kind)
     [
         (["--shares", "a,b"], "--shares must be positive numbers"),
         (["--shares", "0.5,nan"], "--shares must be positive numbers"),
-        (["--shares", "0.2,0.3,0.5"], "3 numbers for 2 classes"),
+        (["--shares", "0.2,0.3,0.5"], "one number for each of the 2 classes; got 3"),
         (["--informative", "100"], "informative"),
     ],
 )
 def test_data_that_cannot_be_made_is_refused(ratoon, tmp_path, wrong, message):
-    told = ratoon("data", "make", tmp_path / "x.npz", "--features", "20", *wrong)
-    assert told.code == 1
-    assert message in told.err
+    outcome = ratoon("data", "make", tmp_path / "x.npz", "--features", "20", *wrong)
+    assert outcome.code == 1
+    assert message in outcome.err
     assert not (tmp_path / "x.npz").exists()
 
 
@@ -70,11 +72,11 @@ def test_fetching_says_where_the_file_is(ratoon, monkeypatch, tmp_path):
 
 
 def test_an_unknown_set_is_answered_with_the_known_ones(ratoon):
-    told = ratoon("data", "fetch", "GLI-86")
-    assert told.code == 1
-    assert "GLI-85" in told.err
+    outcome = ratoon("data", "fetch", "GLI-86")
+    assert outcome.code == 1
+    assert "GLI-85" in outcome.err
 
 
 def test_a_file_that_is_not_there_cannot_be_shown(ratoon):
-    told = ratoon("data", "show", "absent.csv")
-    assert (told.code, "absent.csv" in told.err) == (1, True)
+    outcome = ratoon("data", "show", "absent.csv")
+    assert (outcome.code, "absent.csv" in outcome.err) == (1, True)

@@ -6,17 +6,18 @@ import pytest
 
 
 def test_inspect_shows_layers_history_and_features(ratoon, model):
-    told = ratoon("inspect", model, "--top", "3")
-    assert told.code == 0
-    assert "SparseMLPClassifier" in told.err
-    assert "layers" in told.out
-    assert "history" in told.out
-    assert "strongest features" in told.out
-    assert "gene0" in told.out, "the feature that decides"
-    assert max(len(line) for line in told.out.splitlines()) <= 80
+    outcome = ratoon("inspect", model, "--top", "3")
+    assert outcome.code == 0
+    assert "SparseMLPClassifier" in outcome.err
+    assert "layers" in outcome.out
+    assert "trained for" in outcome.err
+    assert "history" in outcome.out
+    assert "strongest features" in outcome.out
+    assert "gene0" in outcome.out, "the feature that decides"
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
 
 
-def test_inspect_tells_a_program_everything(ratoon, model):
+def test_inspect_prints_all_facts_as_json(ratoon, model):
     facts = json.loads(ratoon("inspect", model, "--json", "--top", "2").out)
     assert facts["estimator"] == "SparseMLPClassifier"
     assert facts["classes"] == ["ill", "well"]
@@ -41,5 +42,5 @@ def test_inspect_numbers_features_that_have_no_names(ratoon, regressor):
 def test_inspect_refuses_other_files(ratoon, tmp_path):
     assert ratoon("inspect", tmp_path / "absent").code == 1
     (tmp_path / "text").write_text("no model")
-    told = ratoon("inspect", tmp_path / "text")
-    assert (told.code, "Traceback" in told.err) == (1, False)
+    outcome = ratoon("inspect", tmp_path / "text")
+    assert (outcome.code, "Traceback" in outcome.err) == (1, False)

@@ -1,11 +1,11 @@
-"""`--read`: everything the reader can be told, from the command line and from a configuration."""
+"""`--read` and configuration files; errors about Python arguments name options instead."""
 
 import json
 import re
 
 import pytest
 
-from ratoon.cli.options import KEYS, reading_options
+from ratoon.cli.options import KEYS, in_shell_words, reading_options
 from ratoon.errors import InvalidParameterError
 from tests.cli.conftest import write_table
 
@@ -23,9 +23,9 @@ def test_labels_come_from_a_sample_sheet(ratoon, sheet):
     facts = json.loads(ratoon("data", "show", sheet / "genes.csv", *how, "--json").out)
     assert facts["n_samples"] == 20
     network = ["--hidden", "5", "--epsilon", "2", "--epochs", "1"]
-    told = ratoon("train", sheet / "genes.csv", *how, *network)
-    assert told.code == 0
-    assert "labels from column 'state' of sheet.csv" in told.err
+    outcome = ratoon("train", sheet / "genes.csv", *how, *network)
+    assert outcome.code == 0
+    assert "labels from column 'state' of sheet.csv" in outcome.err
 
 
 def test_a_configuration_may_hold_several(ratoon, sheet):
@@ -35,24 +35,24 @@ def test_a_configuration_may_hold_several(ratoon, sheet):
         f'[train]\nlabel = "state"\nread = ["sample_sheet={sheet / "sheet.csv"}", "ignore=junk"]\n'
     )
     network = ["--hidden", "5", "--epsilon", "2", "--epochs", "1"]
-    told = ratoon("train", sheet / "genes.csv", "--config", config, *network, "--json")
-    assert json.loads(told.out)["layers"][0]["inputs"] == 2
+    outcome = ratoon("train", sheet / "genes.csv", "--config", config, *network, "--json")
+    assert json.loads(outcome.out)["layers"][0]["inputs"] == 2
 
 
-def test_an_error_says_how_the_command_line_spells_the_way_out(ratoon, tmp_path):
+def test_an_error_of_the_reader_names_the_option_to_use(ratoon, tmp_path):
     twice = tmp_path / "twice.csv"
     twice.write_text("id,a,class\nA,1,x\nA,2,y\nB,3,x\nC,4,y\n")
-    told = ratoon("train", twice, "--label", "class")
-    assert told.code == 1
-    assert "On the command line: --read duplicates=keep." in told.err
+    outcome = ratoon("train", twice, "--label", "class")
+    assert outcome.code == 1
+    assert "or pass --read duplicates=keep if" in outcome.err
     network = ["--hidden", "5", "--epsilon", "2", "--epochs", "1"]
-    told = ratoon("train", twice, "--label", "class", "--read", "duplicates=keep", *network)
-    assert told.code == 0
+    outcome = ratoon("train", twice, "--label", "class", "--read", "duplicates=keep", *network)
+    assert outcome.code == 0
 
 
 @pytest.mark.parametrize("wrong", ["duplicates", "color=red", "=x", "label=y"])
 def test_unknown_keys_are_refused_with_the_known_ones(wrong):
-    with pytest.raises(InvalidParameterError, match="with a key of sample_sheet"):
+    with pytest.raises(InvalidParameterError, match="Keys: sample_sheet"):
         reading_options([wrong])
 
 
@@ -66,18 +66,35 @@ def test_every_key_is_an_argument_of_read():
 
 def test_a_limit_that_an_error_names_can_be_raised(ratoon, sheet):
     genes = sheet / "genes.csv"
-    told = ratoon("data", "show", genes, "--read", "limits.rows=10")
-    assert told.code == 1
-    [way_out] = re.findall(r"On the command line: --read (\S+)\.\n", told.err)
+    outcome = ratoon("data", "show", genes, "--read", "limits.rows=10")
+    assert outcome.code == 1
+    [way_out] = re.findall(r"--read (limits\.rows=\d+)", outcome.err)
     assert ratoon("data", "show", genes, "--read", way_out).code == 0
-    assert "a number is expected" in ratoon("data", "show", genes, "--read", "limits.rows=x").err
-    assert "limits. and one of" in ratoon("data", "show", genes, "--read", "limits.x=3").err
+    assert (
+        "the value must be a number" in ratoon("data", "show", genes, "--read", "limits.rows=x").err
+    )
+    assert "Limits: limits.file_bytes" in ratoon("data", "show", genes, "--read", "limits.x=3").err
 
 
-def test_options_of_their_own_are_named_too(ratoon, tmp_path):
+def test_label_and_missing_are_named_as_options(ratoon, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("id,a,b,c\nA,1,x,u\nB,2,y,u\nC,3,x,v\n")
-    told = ratoon("data", "show", table)
-    assert "--label NAME, --read index=NAME, --read ignore=NAME." in told.err
+    outcome = ratoon("data", "show", table)
+    assert "pass --label NAME; if it names the samples, pass --read index=NAME" in outcome.err
     table.write_text("id,a,class\nA,1,x\nB,,y\nC,3,x\n")
-    assert "On the command line: --missing mean." in ratoon("train", table).err
+    assert "Pass --missing mean" in ratoon("train", table).err
+
+
+@pytest.mark.parametrize(
+    ("message", "reworded"),
+    [
+        ("Choose another label, or task='classification'.", "or --task classify."),
+        ("missing='mean' does not work; pass sparse=False", "--read sparse=false"),
+        ("SparseMLPRegressor: `n_jobs` must be positive", "--threads must be positive"),
+        ("runs/label=3.csv: line 1", "runs/label=3.csv: line 1"),
+        ("label=x.csv: line 1", "label=x.csv: line 1"),
+        ("loss=0.5 and task='x'", "loss=0.5 and --task x"),
+    ],
+)
+def test_python_arguments_become_options_and_file_names_stay(message, reworded):
+    assert reworded in in_shell_words(message)

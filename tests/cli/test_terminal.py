@@ -1,4 +1,4 @@
-"""Errors on purpose end with a message and a code; all others are left to be seen."""
+"""Expected errors end with a message and an exit code; tables and JSON are printed as given."""
 
 import json
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import typer
 
-from ratoon.cli.terminal import blaming_the_data, guarded, print_json, print_table
+from ratoon.cli.options import input_errors
+from ratoon.cli.terminal import guarded, print_json, print_table
 from ratoon.errors import FormatError, InvalidInputError
 
 
@@ -29,10 +30,10 @@ def ends(error):
         (FileNotFoundError("nothing there"), 1, "nothing there"),
         (MemoryError(), 1, "not enough memory"),
         (KeyboardInterrupt(), 130, "interrupted."),
-        (KeyboardInterrupt("Go on."), 130, "interrupted. Go on."),
+        (KeyboardInterrupt("Continue."), 130, "interrupted. Continue."),
     ],
 )
-def test_what_can_be_expected_gets_a_message(capsys, error, code, message):
+def test_an_expected_error_ends_with_a_message_and_a_code(capsys, error, code, message):
     assert ends(error) == code
     assert message in capsys.readouterr().err
 
@@ -47,11 +48,11 @@ def test_other_errors_are_not_swallowed(error):
         command()
 
 
-def test_complaints_of_others_about_data_become_ours():
-    with pytest.raises(InvalidInputError, match="NaN"), blaming_the_data():
+def test_value_errors_of_scikit_learn_become_input_errors():
+    with pytest.raises(InvalidInputError, match="NaN"), input_errors():
         raise ValueError("Input X contains NaN.")
-    with pytest.raises(FormatError), blaming_the_data():
-        raise FormatError("ours already")
+    with pytest.raises(FormatError), input_errors():
+        raise FormatError("unchanged")
 
 
 def test_numbers_of_numpy_are_numbers_in_json(capsys):

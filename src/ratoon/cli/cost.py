@@ -1,4 +1,4 @@
-"""`ratoon bench`: how fast this computer trains the paper's networks."""
+"""`ratoon plan` and `ratoon bench`: the memory and time a network needs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,34 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.options import JsonOption, widths_from
-from ratoon.cli.terminal import console, load_average, print_json, print_table, say
+from ratoon.cli.options import JsonOption, shell_words, widths_from
+from ratoon.cli.terminal import console, count, load_average, print_json, print_note, print_table
 from ratoon.errors import InvalidParameterError
 
 
 def plan(
-    features: Annotated[int, typer.Argument(min=1, help="Features of a sample.")],
-    samples: Annotated[int, typer.Option(min=1, help="Samples to train on.")] = 1000,
-    outputs: Annotated[int, typer.Option(min=1, help="Classes or targets.")] = 2,
-    hidden: Annotated[str | None, typer.Option(help="Hidden widths, as in 3000,3000.")] = None,
+    features: Annotated[int, typer.Argument(min=1, help="Number of features.")],
+    samples: Annotated[int, typer.Option(min=1, help="Number of training samples.")] = 1000,
+    outputs: Annotated[int, typer.Option(min=1, help="Number of classes or targets.")] = 2,
+    hidden: Annotated[
+        str | None, typer.Option(help="Widths of the hidden layers, such as 3000,3000.")
+    ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="About epsilon * (inputs + outputs) connections.")
+        float | None, typer.Option(help="Sparsity: about epsilon * (inputs + outputs) connections.")
     ] = None,
     density: Annotated[
-        float | None, typer.Option(help="Or fraction of possible connections.")
+        float | None, typer.Option(help="Instead of --epsilon: fraction of possible connections.")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Samples per step.")] = None,
-    preset: Annotated[str | None, typer.Option(help="paper, fast or large.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to plan for.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Samples per training step.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Parameters to start from: paper, fast or large.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell memory and seconds per epoch before anything is allocated.
+    """Show memory and time of a network before anything is allocated.
 
     For example, the paper's million-neuron network:
 
@@ -47,7 +53,10 @@ def plan(
         "n_jobs": threads,
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    planned = SparseMLPClassifier(**options).plan(features, n_samples=samples, n_outputs=outputs)
+    with shell_words():
+        planned = SparseMLPClassifier(**options).plan(
+            features, n_samples=samples, n_outputs=outputs
+        )
     show_plan(planned, as_json=as_json)
 
 
@@ -75,16 +84,20 @@ MODELS = {
 
 
 def bench(
-    models: Annotated[str, typer.Option(help="Which of a, b, c, d, f, with commas.")] = "b,c,d",
-    steps: Annotated[int, typer.Option(min=1, help="Minibatches per measurement.")] = 20,
-    repeats: Annotated[int, typer.Option(min=1, help="Measurements; the quickest counts.")] = 3,
-    threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
+    models: Annotated[
+        str, typer.Option(help="Networks to measure: a, b, c, d and f, separated by commas.")
+    ] = "b,c,d",
+    steps: Annotated[int, typer.Option(min=1, help="Number of minibatches per measurement.")] = 20,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Number of measurements; the fastest counts.")
+    ] = 3,
+    threads: Annotated[int, typer.Option(min=1, help="Number of threads.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how fast this computer trains the paper's networks.
 
-    Data are random.  For comparisons with other programs see the folder
-    benchmarks of the source.
+    The data are random.  Comparisons with other programs are in the folder
+    benchmarks of the source code.
 
     For example:
 
@@ -95,7 +108,7 @@ def bench(
     names = [name.strip() for name in models.split(",")]
     if unknown := [name for name in names if name not in MODELS]:
         raise InvalidParameterError(
-            f"--models: {', '.join(unknown) or 'nothing'} is none of {', '.join(MODELS)}."
+            f"--models must be among {', '.join(MODELS)}; got {', '.join(unknown) or 'none'}."
         )
     results = [_measure(name, steps, repeats, threads) for name in names]
     if as_json:
@@ -109,8 +122,8 @@ def bench(
         )
         return
     print_table(
-        f"one minibatch and one rewiring, {threads} thread(s), {current_isa()}",
-        ["", "network", "connections", "batch", "ms", "ns each", "rewire ms"],
+        f"time of a minibatch and of a rewiring, {count(threads, 'thread')}, {current_isa()}",
+        ["", "network", "connections", "batch", "ms", "ns/conn.", "rewire ms"],
         [
             [
                 r["model"],
@@ -126,7 +139,7 @@ def bench(
     )
     load = load_average()
     if load is not None:
-        say(f"Load average {load:.1f}: other work on this computer slows these figures.")
+        print_note(f"Load average {load:.1f}: other running programs make these times longer.")
 
 
 def _measure(name: str, steps: int, repeats: int, threads: int) -> dict[str, float | int | str]:

@@ -1,4 +1,4 @@
-"""`--read KEY=VALUE`: what Python passes to `ratoon.datasets.read`, on the command line."""
+"""Options that several commands share, and the translation of Python arguments to options."""
 
 from __future__ import annotations
 
@@ -15,50 +15,78 @@ import numpy as np
 import typer
 
 from ratoon.datasets.limits import Limits
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
-
 TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
 
 DataFile = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x; .npy, .h5 stay on disk"
+        help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet or 10x. Samples of"
+        " .npy and .h5 files stay on disk.",
+        show_default=False,
     ),
 ]
-
-LabelOption = Annotated[
-    str | None, typer.Option("--label", help="Name of the column or variable with the labels.")
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file, as written by `ratoon train`.", show_default=False)
 ]
-
+LabelOption = Annotated[
+    str | None, typer.Option("--label", help="Name of the column or array with the labels.")
+]
+TaskOption = Annotated[
+    str,
+    typer.Option(
+        "--task",
+        help="classify, regress or auto: text and whole numbers are classes, fractions are"
+        " regressed.",
+    ),
+]
 MissingOption = Annotated[
     str,
     typer.Option(
-        "--missing", help="Missing values: error, mean, median, zero, drop or drop_samples."
+        "--missing",
+        help="How to treat missing values: error, mean, median, zero, drop (features) or"
+        " drop_samples.",
     ),
 ]
-
 ReadingOption = Annotated[
     list[str] | None,
     typer.Option(
         "--read",
         metavar="KEY=VALUE",
-        help="How to read the file, as in sample_sheet=sheet.csv or duplicates=keep; may be"
+        help="Argument for the reader, such as sample_sheet=sheet.csv or duplicates=keep. May be"
         " repeated.",
     ),
 ]
-
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
-
+CoverageOption = Annotated[
+    float,
+    typer.Option(
+        "--min-coverage",
+        min=0.0,
+        max=1.0,
+        help="Smallest fraction of the model's features that the file must have. Missing features"
+        " get their mean in the training samples.",
+    ),
+]
+IdMapOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--id-map",
+        help="File with two columns: the name of a feature in the data and in the model.",
+    ),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", help="Fits at the same time, -1 for one per core; results do not depend on it."
+        "--jobs", help="Number of parallel fits, -1 for one per core. Does not change results."
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
+
+# ------------------------------------------------------------------------------- lists of numbers
 
 
 def widths_from(text: str | None) -> tuple[int, ...] | None:
@@ -77,53 +105,34 @@ def widths_from(text: str | None) -> tuple[int, ...] | None:
         widths = (-1,)
     if widths != (0,) and min(widths) < 1:
         raise InvalidParameterError(
-            f"--hidden must be whole numbers with commas between, as in 3000,3000, or 0 for no"
+            f"--hidden must be whole numbers separated by commas, such as 3000,3000, or 0 for no"
             f" hidden layer; got {text!r}."
         )
     return () if widths == (0,) else widths
 
 
-def shares_from(text: str | None) -> list[float] | None:
-    """Return numbers from text such as ``0.9,0.1``.
+def fractions_from(text: str | None) -> list[float] | None:
+    """Return the class fractions in text such as ``0.9,0.1``.
 
     Examples
     --------
-    >>> shares_from("0.9,0.1")
+    >>> fractions_from("0.9,0.1")
     [0.9, 0.1]
     """
     if text is None:
         return None
     try:
-        shares = [float(part) for part in text.split(",")]
+        fractions = [float(part) for part in text.split(",")]
     except ValueError:
-        shares = []
-    if not shares or not np.isfinite(shares).all() or min(shares) <= 0:
+        fractions = []
+    if not fractions or not np.isfinite(fractions).all() or min(fractions) <= 0:
         raise InvalidParameterError(
-            f"--shares must be positive numbers with commas between, as in 0.9,0.1; got {text!r}."
+            f"--shares must be positive numbers separated by commas, such as 0.9,0.1; got {text!r}."
         )
-    return shares
+    return fractions
 
 
-CoverageOption = Annotated[
-    float,
-    typer.Option(
-        "--min-coverage",
-        min=0.0,
-        max=1.0,
-        help="Share of the model's features that the file must have; the others get their"
-        " training mean.",
-    ),
-]
-
-IdMapOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--id-map", help="File of two columns: a feature's name in the data, its name in the model."
-    ),
-]
-
-
-_TRUTH = {"true": True, "false": False}
+# ----------------------------------------------------------------------------------------- --read
 
 KEYS = (
     "sample_sheet",
@@ -137,25 +146,15 @@ KEYS = (
     "format",
     "isolated",
 )
+"""Arguments of `ratoon.datasets.read` that have no option of their own."""
 
-"""Keys that are not options of their own; `read` says what each may be."""
-
+_TRUTH = {"true": True, "false": False}
 _LIMIT = "limits."
-
 _LIMITS = tuple(field.name for field in fields(Limits))
-
-_OWN_OPTIONS = ("label", "missing")
-
-_WORDS = ("True", "False")
-
-_PASSED = re.compile(
-    rf"\b(?P<key>{'|'.join((*KEYS, *_OWN_OPTIONS, 'limits'))})="
-    r"(?P<value>'[^']*'|\([^()]*\)|Limits\(\w+=[\w.]+\)|True|False)?"
-)
 
 
 def reading_options(given: list[str] | None) -> dict[str, Any]:
-    """Return the arguments for `read` that stand in ``KEY=VALUE`` texts.
+    """Return the arguments for `ratoon.datasets.read` from texts such as ``KEY=VALUE``.
 
     Examples
     --------
@@ -169,13 +168,14 @@ def reading_options(given: list[str] | None) -> dict[str, Any]:
     for text in given or []:
         key, separator, value = text.partition("=")
         key = key.strip().replace("-", "_")
-        if separator and key.removeprefix(_LIMIT) in _LIMITS and key.startswith(_LIMIT):
+        if separator and key.startswith(_LIMIT) and key.removeprefix(_LIMIT) in _LIMITS:
             limits[key.removeprefix(_LIMIT)] = _number(text, value)
             continue
         if not separator or key not in KEYS:
             raise InvalidParameterError(
-                f"--read takes KEY=VALUE with a key of {', '.join(KEYS)}, or {_LIMIT} and one of"
-                f" {', '.join(_LIMITS)}; got {text!r}."
+                f"--read takes KEY=VALUE; got {text!r}.\n"
+                f"  Keys: {', '.join(KEYS)}.\n"
+                f"  Limits: {', '.join(f'{_LIMIT}{name}' for name in _LIMITS)}."
             )
         if key == "ignore":
             options[key] = tuple(name.strip() for name in value.split(","))
@@ -190,50 +190,113 @@ def _number(text: str, value: str) -> float:
     try:
         return float(value) if "." in value else int(value)
     except ValueError:
-        raise InvalidParameterError(f"--read {text}: a number is expected.") from None
+        raise InvalidParameterError(f"--read {text}: the value must be a number.") from None
 
 
-@contextmanager
-def explaining_read() -> Iterator[None]:
-    """Add to an error that names an argument of `read` how the command line spells it."""
-    try:
-        yield
-    except (FormatError, InvalidInputError) as error:
-        if not (spelt := spelt_for_shell(str(error))):
-            raise
-        raise type(error)(f"{error}\n  On the command line: {', '.join(spelt)}.") from error
+# ------------------------------------------------------------------- from Python to the shell
+
+_OPTION_OF = {
+    "hidden_layer_sizes": "--hidden",
+    "max_iter": "--epochs",
+    "learning_rate_init": "--learning-rate",
+    "random_state": "--seed",
+    "n_jobs": "--threads",
+    "n_repeats": "--repeats",
+    "n_features_to_select": "-k",
+    "topology": "--groups",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            "preset",
+            "epsilon",
+            "density",
+            "evolution",
+            "zeta",
+            "dropout",
+            "batch_size",
+            "momentum",
+            "class_weight",
+            "early_stopping",
+            "min_coverage",
+            "id_map",
+        )
+    },
+}
+_TASK_OF = {task: name for name, task in TASKS.items()}
+_ESTIMATOR = re.compile(r"^(?:Sparse\w+|BaseSparse\w+): ")
+_PARAMETER = re.compile(rf"`({'|'.join(_OPTION_OF)})(?:=([^`\s]+))?`")
+# A path may contain an equals sign as well: only a whole word counts.
+_ARGUMENT = re.compile(
+    rf"(?<![\w/.\\=-])(?P<key>{'|'.join((*KEYS, 'label', 'missing', 'task', 'limits'))})="
+    r"(?P<value>'[^']*'|\([^()]*\)|Limits\(\w+=[\w.]+\)|True|False|(?=[\s.,;)]|$))"
+)
 
 
-def spelt_for_shell(message: str) -> list[str]:
-    """Return the options that do what a message asks to be passed.
+def in_shell_words(message: str) -> str:
+    """Return a message about Python arguments in terms of the command's options.
 
     Examples
     --------
-    >>> spelt_for_shell("pass label=; or orientation='samples_in_columns', ignore=('a', 'b')")
-    ['--label NAME', '--read orientation=samples_in_columns', '--read ignore=a,b']
-    >>> spelt_for_shell("pass limits=Limits(rows=20)")
-    ['--read limits.rows=20']
+    >>> in_shell_words("pass label=, or ignore=('a', 'b')")
+    'pass --label NAME, or --read ignore=a,b'
+    >>> in_shell_words("pass limits=Limits(rows=20) or missing='mean'")
+    'pass --read limits.rows=20 or --missing mean'
+    >>> in_shell_words("SparseMLPClassifier: `max_iter` must be at least 1")
+    '--epochs must be at least 1'
     """
-    found: dict[str, None] = {}
-    # An address or a file name may hold an equals sign as well; keys are the ones known.
-    for match in _PASSED.finditer(message):
-        key, value = match["key"], match["value"] or ""
+
+    def option(match: re.Match[str]) -> str:
+        name, value = _OPTION_OF[match[1]], match[2]
+        return name if value is None else f"{name} {value}".replace('"', "")
+
+    def argument(match: re.Match[str]) -> str:
+        key, value = match["key"], match["value"]
         named = re.findall(r"'([^']*)'", value)
-        if key in _OWN_OPTIONS:
-            found[f"--{key} {named[0] if named else 'NAME'}"] = None
-        elif key == "limits":
-            found[f"--read {_LIMIT}{value.removeprefix('Limits(').rstrip(')')}"] = None
-        else:
-            text = ",".join(named) or (value if value in _WORDS else "NAME")
-            found[f"--read {key}={text}"] = None
-    return list(found)
+        if key == "task":
+            return f"--task {_TASK_OF.get(named[0], named[0]) if named else 'TASK'}"
+        if key in ("label", "missing"):
+            return f"--{key} {named[0] if named else 'NAME'}"
+        if key == "limits":
+            return f"--read {_LIMIT}{value.removeprefix('Limits(').rstrip(')')}"
+        text = ",".join(named) or (value.lower() if value in ("True", "False") else "NAME")
+        return f"--read {key}={text}"
+
+    message = _PARAMETER.sub(option, _ESTIMATOR.sub("", message))
+    return _ARGUMENT.sub(argument, message)
+
+
+@contextmanager
+def shell_words() -> Iterator[None]:
+    """Reword the errors raised inside the block in terms of the command's options."""
+    try:
+        yield
+    except RatoonError as error:
+        reworded = in_shell_words(str(error))
+        if reworded == str(error):
+            raise
+        raise type(error)(reworded) from error
+
+
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Reword errors, and treat a ``ValueError`` of scikit-learn about samples as an input error."""
+    with shell_words():
+        try:
+            yield
+        except RatoonError:
+            raise
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from None
+
+
+# --------------------------------------------------------------------------- configuration files
 
 
 def use_config(context: typer.Context, value: Path | None) -> Any:
-    """Take a command's defaults from a file; flags on the command line win.
+    """Take a command's defaults from a TOML file; options on the command line win.
 
-    Keys may be written as the flags are, with dashes or underscores: ``batch-size = 5`` under
-    ``[train]`` is ``--batch-size 5``.  Tables of other commands may stand beside it.
+    Keys are spelled like the options, with dashes or underscores: ``batch-size = 5`` under
+    ``[train]`` is ``--batch-size 5``.  Tables of other commands are skipped.
     """
     if value is None:
         return value
@@ -265,7 +328,7 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
 
 
 def _names(command: Any) -> dict[str, str]:
-    """Map every way an option may be spelt to the name of its parameter."""
+    """Map every spelling of an option to the name of its parameter."""
     names = {}
     for parameter in command.params:
         if not parameter.name or parameter.name in ("config", "help"):

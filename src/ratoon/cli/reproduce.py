@@ -1,4 +1,4 @@
-"""`ratoon reproduce`: the tables and figures of the paper, computed again."""
+"""`ratoon reproduce`: compute the tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import JsonOption, QuietOption
-from ratoon.cli.terminal import print_json, print_table, say
+from ratoon.cli.terminal import print_json, print_note, print_table
 from ratoon.errors import InvalidParameterError
 
 QUICK = {"trials": 1, "epochs": 3}
@@ -19,51 +19,56 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="accuracy, curves, confusion, connections, time, extreme, layers, dropout,"
+            help="Table: accuracy, curves, confusion, connections, time, extreme, layers, dropout,"
             " no-hidden, rewiring, or all."
         ),
     ],
     sets: Annotated[
         str | None,
-        typer.Option("--sets", help="Only these of GSE13159,CLL-SUB-111,SMK-CAN-187,GLI-85."),
+        typer.Option(
+            "--sets",
+            help="Data sets, separated by commas: GSE13159, CLL-SUB-111, SMK-CAN-187, GLI-85.",
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="NAME=FILE: where the real file of a set is; may be repeated."),
+        typer.Option("--data", help="NAME=FILE: the file of a data set. May be repeated."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One trial of three epochs.")] = False,
-    trials: Annotated[int | None, typer.Option(min=1, help="The paper: 5.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="The paper: 500.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Run one trial of three epochs.")] = False,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Number of trials; 5 in the paper.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Number of epochs; 500 in the paper.")
+    ] = None,
     scale: Annotated[
         float,
-        typer.Option(min=0.001, max=1.0, help="Shrink generated data and networks."),
+        typer.Option(min=0.001, max=1.0, help="Size of generated data and networks."),
     ] = 1.0,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for tables, pictures, and trials already done."
-        ),
+        typer.Option("--output", "-o", help="Folder for tables, pictures and finished trials."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first trial.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the first trial.")] = 0,
     threads: Annotated[
-        int, typer.Option(min=1, help="Of every training; they do not change results.")
+        int, typer.Option(min=1, help="Number of threads. Does not change results.")
     ] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Trials at the same time, -1 for one per core."),
+        typer.Option("--jobs", help="Number of parallel trials, -1 for one per core."),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute a table or figure of the paper again, its figures beside ours.
+    """Compute a table or figure of the paper, next to the published values.
 
-    Real data are used where they are at hand (`ratoon data fetch`, or --data);
-    elsewhere generated data of the same shape stand in, and the table says so.
-    The paper's protocol, which picks the best epoch on the test rows, is shown
-    under its own name beside the last and the validation-chosen epoch.
+    Real data are used if available (`ratoon data fetch` or --data), generated
+    data of the same shape otherwise; the table shows which.  The paper chooses
+    the best epoch on the test rows; this accuracy is shown in a column of its
+    own, next to the last epoch and the epoch chosen on validation rows.
 
-    With -o every trial is kept once it is done: the same command goes on where
-    an earlier one was stopped, and tables share the trials they have in common.
+    With -o finished trials are kept: the same command continues where an
+    earlier one was stopped, and tables reuse the trials of other tables.
 
     For example:
 
@@ -89,7 +94,7 @@ def reproduce(
         scale=scale,
         sets=tuple(PAPER_SETS) if sets is None else tuple(s.strip() for s in sets.split(",")),
         paths=_paths(data or [], tuple(PAPER_SETS)),
-        tell=(lambda text: None) if quiet else say,
+        tell=(lambda text: None) if quiet else print_note,
         store=TrialStore(None if output is None else output / "trials"),
     )
     results = {}
@@ -104,11 +109,11 @@ def reproduce(
         if not as_json:
             print_table(found.title, found.columns, found.rows)
             for note in found.notes:
-                say(f"- {note}")
+                print_note(f"- {note}")
     if as_json:
         print_json(results if table == "all" else results[table])
     elif output is not None and not quiet:
-        say(f"Tables and pictures are in {output}.")
+        print_note(f"Tables and pictures are in {output}.")
 
 
 def _paths(given: list[str], known: tuple[str, ...]) -> dict[str, Path]:
@@ -117,14 +122,14 @@ def _paths(given: list[str], known: tuple[str, ...]) -> dict[str, Path]:
         name, separator, file = entry.partition("=")
         if not separator or name not in known:
             raise InvalidParameterError(
-                f"--data takes NAME=FILE with a name of {', '.join(known)}; got {entry!r}."
+                f"--data takes NAME=FILE, with NAME one of {', '.join(known)}; got {entry!r}."
             )
         paths[name] = Path(file)
     return paths
 
 
 def draw(found: Any, stem: Path) -> list[Path]:
-    """Draw what a table has to draw; return the files written."""
+    """Draw the pictures of a table; return the files written."""
     from matplotlib.figure import Figure
 
     written = []
@@ -132,7 +137,7 @@ def draw(found: Any, stem: Path) -> list[Path]:
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         plot(axes)
-        title = f"{found.title}\n{_told(found, name)}".rstrip()
+        title = f"{found.title}\n{_data_of(found, name)}".rstrip()
         axes.set_title(title, loc="left", fontsize=10, pad=22)
         path = stem.with_name(f"{stem.name}-{name}.png" if name else f"{stem.name}.png")
         figure.savefig(path, dpi=120)
@@ -140,8 +145,8 @@ def draw(found: Any, stem: Path) -> list[Path]:
     return written
 
 
-def _told(found: Any, name: str) -> str:
-    """Say what a picture was computed on: a stand-in must not be taken for the real set."""
+def _data_of(found: Any, name: str) -> str:
+    """Return the data a picture was computed on, so that generated data are recognised."""
     if name in found.kinds:
         kind = found.kinds[name]
         return name if kind == name else f"{name}: {kind}"
@@ -176,7 +181,7 @@ def _pictures(found: Any) -> list[tuple[str, tuple[float, float], Any]]:
 
 
 def _bars(seconds: dict[str, dict[str, float]]) -> Any:
-    """Return what draws one group of bars per entry, on a logarithmic axis."""
+    """Return a function that draws one group of bars per entry, on a logarithmic axis."""
     from ratoon.report.style import CYCLE, tidy
 
     def plot(axes: Any) -> None:

@@ -1,55 +1,61 @@
-"""What goes to the screen: tables for people on a terminal, JSON for programs, errors to stderr."""
+"""Output of the commands: results to stdout; notes, progress and errors to stderr."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ratoon.errors import InvalidInputError, RatoonError
+from ratoon.errors import RatoonError
+
+FAILED, INTERRUPTED = 1, 130
 
 console = Console()
-
 errors = Console(stderr=True)
 
+P = ParamSpec("P")
 
-def say_error(message: str) -> None:
-    """Print an error the way all commands do."""
-    # Soft wrapping leaves long lines to the terminal: in a log a path must stay in one piece.
+
+# -------------------------------------------------------------------------------------- printing
+
+
+def print_error(message: str) -> None:
+    """Print an error to stderr."""
+    # Soft wrapping leaves long lines to the terminal, so that a path in a log stays on one line.
     errors.print(f"[bold red]ratoon:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
 
 
-def say(message: str) -> None:
-    """Print a remark to stderr, so that stdout holds results only."""
+def print_note(message: str) -> None:
+    """Print a note to stderr, so that stdout holds results only."""
     errors.print(message, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document to stdout."""
-    print(json.dumps(value, indent=2, default=_plain))
+    print(json.dumps(value, indent=2, default=_as_json))
 
 
-def _plain(value: Any) -> Any:
-    """Return NumPy's numbers and arrays as Python's, anything else as text."""
+def _as_json(value: Any) -> Any:
+    """Return NumPy numbers and arrays as Python's, anything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str | None = None
 ) -> None:
-    """Print a table: text to the left, numbers to the right."""
-    if title:  # not the table's own title, which would be broken at the table's width
+    """Print a table, with text on the left of a column and numbers on the right."""
+    if title:  # printed apart: a title of the table itself would be wrapped at the table's width
         console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
-    table = Table(caption=note)
+    table = Table(box=SIMPLE_HEAD, caption=note, caption_justify="left")
     for place, name in enumerate(columns):
         numeric = all(_looks_numeric(row[place]) for row in rows)
         table.add_column(escape(name), justify="right" if numeric else "left")
@@ -63,21 +69,40 @@ def _looks_numeric(cell: Any) -> bool:
     return not text or text[0].isdigit() or text[0] in "-+.<" or text == "n/a"
 
 
-def megabytes(n_bytes: float) -> str:
-    """Return bytes as text a person reads.
+# ------------------------------------------------------------------------------- text of numbers
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
 
     Examples
     --------
-    >>> megabytes(5_600_000), megabytes(2.5e9)
-    ('5.6 MB', '2.50 GB')
+    >>> count(1, "epoch"), count(1200, "epoch"), count(2, "class", "classes")
+    ('1 epoch', '1,200 epochs', '2 classes')
     """
+    noun = singular if number == 1 else plural or f"{singular}s"
+    return f"{number:,} {noun}"
+
+
+def megabytes(n_bytes: float) -> str:
+    """Return a number of bytes as text.
+
+    Examples
+    --------
+    >>> megabytes(38_400), megabytes(5_600_000), megabytes(2.5e9), megabytes(1.04e12)
+    ('38.4 kB', '5.6 MB', '2.50 GB', '1.04 TB')
+    """
+    if n_bytes >= 1e12:
+        return f"{n_bytes / 1e12:.2f} TB"
     if n_bytes >= 1e9:
         return f"{n_bytes / 1e9:.2f} GB"
-    return f"{n_bytes / 1e6:.1f} MB"
+    if n_bytes >= 1e6:
+        return f"{n_bytes / 1e6:.1f} MB"
+    return f"{n_bytes / 1e3:.1f} kB"
 
 
 def density_text(requested: float | None) -> str:
-    """Return the density a layer was asked to have; none was where its topology was given.
+    """Return the density requested for a layer; None if its topology was given.
 
     Examples
     --------
@@ -87,49 +112,11 @@ def density_text(requested: float | None) -> str:
     return "given" if requested is None else f"{requested:.3g}"
 
 
-WRONG, INTERRUPTED = 1, 130
-
-P = ParamSpec("P")
-
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return the command, ending as a program should when something is wrong."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except KeyboardInterrupt as end:
-            say_error(f"interrupted. {end}".rstrip())
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            raise  # `ratoon predict ... | head`: typer ends quietly
-        except FileNotFoundError as error:
-            say_error(f"{error.filename}: no such file." if error.filename else str(error))
-            raise typer.Exit(WRONG) from None
-        except (RatoonError, OSError) as error:
-            say_error(str(error))
-            raise typer.Exit(WRONG) from None
-        except MemoryError:
-            say_error("there is not enough memory; `ratoon plan --help` tells how to foresee it.")
-            raise typer.Exit(WRONG) from None
-
-    return run
-
-
-@contextmanager
-def blaming_the_data() -> Iterator[None]:
-    """Take scikit-learn's complaints about samples as errors on purpose, too."""
-    try:
-        yield
-    except RatoonError:
-        raise
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from None
+# ------------------------------------------------------------------------------ operating system
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes this process has held, or None where the system does not tell."""
+    """Return the largest number of bytes this process has held, or None if it is not known."""
     try:
         import resource
     except ImportError:  # Windows
@@ -139,5 +126,33 @@ def peak_memory() -> int | None:
 
 
 def load_average() -> float | None:
-    """Return how many processes wanted a core over the last minute, or None."""
+    """Return the mean number of runnable processes over the last minute, or None."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+# ---------------------------------------------------------------------------------------- errors
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Return a command that ends expected errors with a message and an exit code."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt as end:
+            print_error(f"interrupted. {end}".rstrip())
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise  # `ratoon predict ... | head`: typer ends without a message
+        except FileNotFoundError as error:
+            print_error(f"{error.filename}: no such file." if error.filename else str(error))
+            raise typer.Exit(FAILED) from None
+        except (RatoonError, OSError) as error:
+            print_error(str(error))
+            raise typer.Exit(FAILED) from None
+        except MemoryError:
+            print_error("not enough memory.\n  `ratoon plan` estimates the memory of a network.")
+            raise typer.Exit(FAILED) from None
+
+    return run
