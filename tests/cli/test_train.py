@@ -238,7 +238,7 @@ def test_a_wrong_file_is_a_wrong_call(ratoon, table, tmp_path, text, message):
         (["absent.csv"], "absent.csv: no such file"),
         (["{bare}"], "no labels found.\n"),
         (["{table}", "--label", "nonsense"], "nonsense"),
-        (["{table}", *QUICK, "--preset", "huge"], "--preset must be one of"),
+        (["{table}", *QUICK, "--preset", "huge"], "--preset must be one of 'paper'"),
         (["{table}", *QUICK, "--hidden", "many"], "--hidden must be whole numbers"),
         (["{table}", *QUICK, "--hidden", "-5"], "--hidden must be whole numbers"),
         (["{table}", *QUICK, "--hidden", "20,,20"], "--hidden must be whole numbers"),

@@ -155,7 +155,7 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
 
     print_table(
         title,
-        ["method", "accuracy", "balanced", "ratoon - method", "p", "permuted"],
+        ["method", "accuracy", "balanced", "difference", "p", "permuted"],
         [
             [
                 row["method"],
@@ -168,6 +168,7 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
             for row in rows
         ],
     )
+    print_note("difference: accuracy of ratoon minus accuracy of the method.")
     print_note(CORRECTION)
 
 

@@ -35,7 +35,7 @@ def inspect(
         f"{facts['estimator']}, {how_it_was_fitted(estimator)};"
         f" file of {megabytes(facts['file_bytes'])}"
     )
-    columns = ["layer", "connections", "requested", "density", "input degree", "output degree"]
+    columns = ["layer", "connections", "requested", "density", "in degree", "out degree"]
     print_table(
         "layers",
         columns,
@@ -50,7 +50,7 @@ def inspect(
             ]
             for x in facts["layers"]
         ],
-        note="requested: density; degree: connections of a neuron, min / median / max",
+        note="requested: density; degree: connections of a neuron, min/median/max",
     )
     for number, layer in enumerate(facts["layers"], start=1):
         if layer["allowed"] is not None:
@@ -127,4 +127,4 @@ def _spread(degrees: Any) -> list[float]:
 
 def _range_text(spread: list[float]) -> str:
     low, middle, high = (f"{value:.10g}" for value in spread)
-    return low if low == high else f"{low} / {middle} / {high}"
+    return low if low == high else f"{low}/{middle}/{high}"

@@ -224,6 +224,7 @@ _OPTION_OF = {
 }
 _TASK_OF = {task: name for name, task in TASKS.items()}
 _ESTIMATOR = re.compile(r"^(?:Sparse\w+|BaseSparse\w+): ")
+_OR_NONE = re.compile(r"\b(must be(?: one of)?) None, ")
 _PARAMETER = re.compile(rf"`({'|'.join(_OPTION_OF)})(?:=([^`\s]+))?`")
 # A path may contain an equals sign as well: only a whole word counts.
 _ARGUMENT = re.compile(
@@ -262,6 +263,7 @@ def in_shell_words(message: str) -> str:
         return f"--read {key}={text}"
 
     message = _PARAMETER.sub(option, _ESTIMATOR.sub("", message))
+    message = _OR_NONE.sub(r"\1 ", message)  # None is an option that is left out
     return _ARGUMENT.sub(argument, message)
 
 
