@@ -22,7 +22,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
-exclude_patterns = ["templates", "**.ipynb", "**/README.md", "auto_examples/*.py", "auto_examples/*.json"]
+exclude_patterns = [
+    "templates",
+    "**.ipynb",
+    "**/README.md",
+    "auto_examples/*.py",
+    "auto_examples/*.json",
+]
 nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -1,6 +1,7 @@
 """Public names, for type checkers: at run time they are imported when asked for."""
 
 from ratoon.estimators import SparseAutoencoderSelector as SparseAutoencoderSelector
+from ratoon.estimators import SparseBernoulliRBM as SparseBernoulliRBM
 from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
@@ -9,6 +10,7 @@ from ratoon.estimators import load as load
 __version__: str
 __all__ = [
     "SparseAutoencoderSelector",
+    "SparseBernoulliRBM",
     "SparseFeatureSelector",
     "SparseMLPClassifier",
     "SparseMLPRegressor",

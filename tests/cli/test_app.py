@@ -21,7 +21,7 @@ def commands_below(command, *words):
 COMMANDS = list(commands_below(typer.main.get_command(app)))
 
 
-def test_the_commands_of_the_documents_are_there():
+def test_documented_commands_exist():
     known = {" ".join(words) for words in COMMANDS}
     assert known >= {"demo", "train", "predict", "evaluate", "inspect", "plan", "bench"}
     assert known >= {"data show", "data list", "data fetch", "data make"}
@@ -29,49 +29,49 @@ def test_the_commands_of_the_documents_are_there():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_help_text_has_an_example_and_fits_80_columns(ratoon, command):
-    told = ratoon(*command, "--help")
-    assert told.code == 0
-    assert "For example" in told.out
-    assert f" ratoon {' '.join(command)}" in told.out.split("For example")[1]
-    assert max(len(line) for line in told.out.splitlines()) <= 80
+    outcome = ratoon(*command, "--help")
+    assert outcome.code == 0
+    assert "For example" in outcome.out
+    assert f" ratoon {' '.join(command)}" in outcome.out.split("For example")[1]
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
 
 
-def test_the_list_of_commands_names_all_and_says_where_to_start(ratoon):
-    told = ratoon("--help")
-    assert told.code == 0
+def test_help_lists_all_commands_and_where_to_start(ratoon):
+    outcome = ratoon("--help")
+    assert outcome.code == 0
     for command, *_ in COMMANDS:
-        assert f" {command} " in told.out
-    assert "Start with ratoon demo" in told.out
+        assert f" {command} " in outcome.out
+    assert "Start with ratoon demo" in outcome.out
 
 
 def test_markup_leaves_no_holes_in_help(ratoon):
     # Square brackets are markup to the terminal library; what is in them must not vanish.
     words = " ".join(ratoon("train", "--help").out.replace("│", " ").split())
     assert "any of these options in a table called train." in words
-    assert "fraction of possible connections, in (0, 1]." in words
+    assert "Instead of --epsilon: fraction of possible connections, in (0, 1]." in words
 
 
 def test_no_arguments_is_a_wrong_call_that_shows_help(ratoon):
-    told = ratoon()
-    assert told.code == 2
-    assert "train" in told.out + told.err
+    outcome = ratoon()
+    assert outcome.code == 2
+    assert "train" in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize(
     "wrong", [["dance"], ["train"], ["train", "x.csv", "--bogus"], ["plan", "0"], ["demo", "extra"]]
 )
 def test_a_wrong_call_ends_with_2(ratoon, wrong):
-    told = ratoon(*wrong)
-    assert told.code == 2
-    assert told.out == ""
-    assert "Traceback" not in told.err
+    outcome = ratoon(*wrong)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
 
 
 def test_the_version_is_the_packages(ratoon):
     assert ratoon("--version").out == f"ratoon {package.__version__}\n"
 
 
-def test_a_reader_that_goes_away_is_no_error_to_speak_of(model):
+def test_a_closed_pipe_prints_no_error(model):
     table = model.parent / "training.csv"
     script = "import sys; from ratoon.cli import main; sys.exit(main(sys.argv[1:]))"
     ratoon = [sys.executable, "-c", script, "predict", str(model), str(table)]

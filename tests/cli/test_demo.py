@@ -1,48 +1,87 @@
-"""`ratoon demo`: a table, a picture, and figures a program can read."""
+"""`ratoon demo`: three parts in a log, a picture, a report, and results a program can read."""
 
 import json
 
+import pytest
 
-def test_the_demo_ends_with_a_table_and_a_picture(ratoon, tmp_path):
+from ratoon.cli import demo
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Smaller data and networks than those of --quick."""
+    monkeypatch.setattr(demo, "WIDTH", 500)
+    small = demo.Size(
+        genes=400, informative=40, epochs=2, splits=2, neurons=2_000, million_epochs=2
+    )
+    monkeypatch.setattr(demo, "QUICK", small)
+
+
+def test_the_demo_shows_three_parts_and_writes_a_picture_and_a_report(ratoon, tmp_path):
     picture = tmp_path / "demo.png"
-    told = ratoon("demo", "--epochs", "2", "-o", picture)
-    assert told.code == 0
-    assert "42,285 neurons" in told.out
-    for line in (
-        "test accuracy, last epoch",
-        "at the validation-chosen epoch",
-        "connections",
-        "seconds per epoch",
-        "memory of the network",
-    ):
-        assert line in told.out
-    assert "462,830" in told.out
-    assert "445,700,000" in told.out
-    assert max(len(line) for line in told.out.splitlines()) <= 80
-    assert "SET" in told.err, "the progress bar"
+    outcome = ratoon("demo", "--quick", "-o", picture)
+    assert outcome.code == 0, outcome.err
+    assert "85 samples, 400 genes, 2 classes" in outcome.out
+    assert "1. 902 neurons learn" in outcome.out
+    assert "split 2 of 2: SET " in outcome.out
+    for method in demo.NAMES.values():
+        assert method in outcome.out
+    assert "3. 2,000 hidden neurons" in outcome.out
+    for step in ("built: ", "epoch 2 of 2: 12 steps", "connections replaced", "saved: "):
+        assert step in outcome.out
+    assert max(len(line) for line in outcome.out.splitlines()) <= 88
+    assert "\r" not in outcome.out + outcome.err
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 10_000
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert "trained with SET" in page
+    assert "were held out" in page
+    assert f"The picture is in {picture}." in outcome.err
+    assert f"is in {tmp_path / 'demo.html'}." in outcome.err
 
 
-def test_figures_for_programs_are_the_same_every_time(ratoon, tmp_path):
-    def figures(threads):
-        told = ratoon(
-            "demo", "--epochs", "1", "--json", "--threads", threads, "-o", tmp_path / "d.png"
+def test_results_for_programs_do_not_depend_on_threads(ratoon, tmp_path):
+    def results(threads):
+        outcome = ratoon(
+            "demo", "--quick", "--splits", "1", "--json", "--threads", threads,
+            "-o", tmp_path / "d.png",
+        )  # fmt: skip
+        assert outcome.err == ""
+        return json.loads(outcome.out)
+
+    one, two = results(1), results(2)
+    assert [row["method"] for row in one["methods"]] == ["SET", "static", "default", "ridge"]
+    for a, b in zip(one["methods"], two["methods"], strict=True):
+        assert 0.0 <= a["accuracy"] <= 1.0
+        assert a["accuracy_of_splits"] == b["accuracy_of_splits"]
+    large = one["million"]
+    assert large["replaced"] == two["million"]["replaced"] > 0
+    assert large["connections"] == two["million"]["connections"]
+    assert large["dense_connections"] == 1000 * (400 + 1000 + 2)
+    assert large["file_bytes"] > 4 * large["connections"]
+
+
+def test_set_and_static_start_with_the_same_network_of_the_paper():
+    from ratoon.estimators.presets import Shape, resolve
+
+    shape = Shape(56, 22_283, 2)
+    found = [
+        resolve(
+            demo.paper_network(3, rewired=rewired, seed=0, threads=1).get_params(deep=False), shape
         )
-        assert told.err == ""
-        return json.loads(told.out)
-
-    one, two = figures(1), figures(2)
-    assert [trial["method"] for trial in one["trials"]] == ["SET", "FixProb"]
-    for a, b in zip(one["trials"], two["trials"], strict=True):
-        assert a["connections"] == 462_830
-        assert a["seconds_per_epoch"] > 0
-        for name in ("test_accuracy_last_epoch", "test_accuracy_validation_chosen_epoch"):
-            assert 0.0 <= a[name] <= 1.0
-            assert a[name] == b[name]
+        for rewired in (True, False)
+    ]
+    assert found[0].n_connections == found[1].n_connections
+    assert (found[0].epsilon, found[0].batch_size) == (10.0, 1)
 
 
-def test_a_picture_that_cannot_be_written_is_said(ratoon, tmp_path):
-    told = ratoon("demo", "--epochs", "1", "--json", "-o", tmp_path / "no" / "demo.png")
-    assert told.code == 1
-    assert "demo.png" in told.err
+@pytest.mark.parametrize(
+    ("name", "message"), [("no/demo.png", "there is no folder"), ("demo.xyz", "must end in .png")]
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_training(
+    ratoon, tmp_path, name, message
+):
+    outcome = ratoon("demo", "-o", tmp_path / name)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.out == ""

@@ -21,9 +21,9 @@ def new(tmp_path):
 
 
 def test_predictions_are_one_line_each(ratoon, model, new):
-    told = ratoon("predict", model, new)
-    assert told.code == 0
-    header, *rows = rows_of(told.out)
+    outcome = ratoon("predict", model, new)
+    assert outcome.code == 0
+    header, *rows = rows_of(outcome.out)
     assert header == ["sample", "prediction"]
     assert [row[0] for row in rows] == [f"S{k}" for k in range(30)]
     x = np.random.default_rng(1).normal(size=(30, 12))
@@ -40,18 +40,18 @@ def test_probabilities_have_a_column_per_class(ratoon, model, new):
 
 
 def test_json_has_one_object_a_sample(ratoon, model, new):
-    told = ratoon("predict", model, new, "-p", "--json")
-    objects = json.loads(told.out)
-    assert told.err == ""
+    outcome = ratoon("predict", model, new, "-p", "--json")
+    objects = json.loads(outcome.out)
+    assert outcome.err == ""
     assert set(objects[0]) == {"sample", "prediction", "p(ill)", "p(well)"}
     assert isinstance(objects[0]["p(ill)"], float)
 
 
-def test_a_file_gets_what_the_screen_would(ratoon, model, new, tmp_path):
+def test_a_file_gets_the_same_text_as_stdout(ratoon, model, new, tmp_path):
     screen = ratoon("predict", model, new).out
-    told = ratoon("predict", model, new, "-o", tmp_path / "labels.csv")
-    assert told.out == ""
-    assert "30 predictions" in told.err
+    outcome = ratoon("predict", model, new, "-o", tmp_path / "labels.csv")
+    assert outcome.out == ""
+    assert "30 predictions written to" in outcome.err
     assert (tmp_path / "labels.csv").read_text() == screen
 
 
@@ -62,28 +62,28 @@ def test_columns_are_found_by_name_in_any_order(ratoon, model, new, tmp_path):
     assert ratoon("predict", model, other).out == ratoon("predict", model, new).out
 
 
-def test_what_was_reordered_or_left_out_is_told(ratoon, model, new, tmp_path):
+def test_reordered_and_additional_features_are_reported(ratoon, model, new, tmp_path):
     assert "features found" not in ratoon("predict", model, new).err
     names = [f"gene{k}" for k in range(12)]
     other = write_table(tmp_path / "other.csv", columns=[*names[::-1], "stranger"], outcome=False)
-    told = ratoon("predict", model, other)
-    assert "12 of 12 features found (100.0%); 1 extra left out (stranger)" in told.err
-    assert "reordered" in told.err
+    outcome = ratoon("predict", model, other)
+    assert "12 of 12 features found (100.0%); 1 extra left out (stranger)" in outcome.err
+    assert "reordered" in outcome.err
     assert "found" not in ratoon("predict", model, other, "-q").err
 
 
-def test_too_many_missing_features_are_named(ratoon, model, tmp_path):
+def test_too_many_missing_features_are_refused_by_name(ratoon, model, tmp_path):
     few = write_table(
         tmp_path / "few.csv", columns=[f"gene{k}" for k in range(2, 12)], outcome=False
     )
-    told = ratoon("predict", model, few)
-    assert told.code == 1
-    assert "10 of the 12 required features are present (83.3%)" in told.err
-    assert "gene0, gene1" in told.err
-    assert "--min-coverage" in told.err
-    told = ratoon("predict", model, few, "--min-coverage", "0.8")
-    assert told.code == 0
-    assert "2 missing (gene0, gene1); missing features get their mean" in told.err
+    outcome = ratoon("predict", model, few)
+    assert outcome.code == 1
+    assert "10 of the 12 required features are present (83.3%)" in outcome.err
+    assert "gene0, gene1" in outcome.err
+    assert "--min-coverage" in outcome.err
+    outcome = ratoon("predict", model, few, "--min-coverage", "0.8")
+    assert outcome.code == 0
+    assert "2 missing (gene0, gene1); missing features get their mean" in outcome.err
 
 
 def test_an_id_map_translates_the_names_of_the_file(ratoon, model, new, tmp_path):
@@ -93,33 +93,33 @@ def test_an_id_map_translates_the_names_of_the_file(ratoon, model, new, tmp_path
     assert ratoon("predict", model, probes).code == 1
     pairs = tmp_path / "map.csv"
     pairs.write_text("".join(f"probe{k},gene{k}\n" for k in range(12)))
-    told = ratoon("predict", model, probes, "--id-map", pairs)
-    assert told.out == ratoon("predict", model, new).out
-    assert "12 renamed by the ID map" in told.err
+    outcome = ratoon("predict", model, probes, "--id-map", pairs)
+    assert outcome.out == ratoon("predict", model, new).out
+    assert "12 renamed by the ID map" in outcome.err
     pairs.write_text("probe0\n")
-    told = ratoon("predict", model, probes, "--id-map", pairs)
-    assert (told.code, "map.csv, line 1" in told.err) == (1, True)
+    outcome = ratoon("predict", model, probes, "--id-map", pairs)
+    assert (outcome.code, "map.csv, line 1" in outcome.err) == (1, True)
 
 
 def test_an_id_map_needs_names(ratoon, model, tmp_path):
     np.savez(tmp_path / "plain.npz", X=np.zeros((2, 12)))
     (tmp_path / "map.csv").write_text("a,b\n")
-    told = ratoon("predict", model, tmp_path / "plain.npz", "--id-map", tmp_path / "map.csv")
-    assert (told.code, "needs names of features" in told.err) == (1, True)
+    outcome = ratoon("predict", model, tmp_path / "plain.npz", "--id-map", tmp_path / "map.csv")
+    assert (outcome.code, "needs feature names" in outcome.err) == (1, True)
 
 
 def test_without_names_the_number_of_features_must_agree(ratoon, model, tmp_path):
     np.savez(tmp_path / "right.npz", X=np.zeros((2, 12)))
     np.savez(tmp_path / "wrong.npz", X=np.zeros((2, 5)))
     assert ratoon("predict", model, tmp_path / "right.npz").code == 0
-    told = ratoon("predict", model, tmp_path / "wrong.npz")
-    assert told.code == 1
-    assert "5 features; the model was trained on 12" in told.err
+    outcome = ratoon("predict", model, tmp_path / "wrong.npz")
+    assert outcome.code == 1
+    assert "5 features; the model was trained on 12" in outcome.err
 
 
 def test_regressors_predict_numbers(ratoon, regressor):
-    told = ratoon("predict", regressor, regressor.parent / "numbers.npz", "-q")
-    _, *rows = rows_of(told.out)
+    outcome = ratoon("predict", regressor, regressor.parent / "numbers.npz", "-q")
+    _, *rows = rows_of(outcome.out)
     truth = np.load(regressor.parent / "numbers.npz")["y"]
     predicted = [float(row[1]) for row in rows]
     assert np.corrcoef(truth, predicted)[0, 1] > 0.9
@@ -140,8 +140,8 @@ def test_several_targets_have_a_column_each(ratoon, tmp_path):
 
 def test_a_score_comes_with_the_matrix(ratoon, model, tmp_path):
     held = write_table(tmp_path / "held.csv", seed=2, n=40)
-    told = ratoon("evaluate", model, held, "--label", "outcome", "--json")
-    result = json.loads(told.out)
+    outcome = ratoon("evaluate", model, held, "--label", "outcome", "--json")
+    result = json.loads(outcome.out)
     matrix = np.array(result["confusion_rows_predicted"])
     assert result["samples"] == matrix.sum() == 40
     assert result["score"] == np.trace(matrix) / 40 > 0.8
@@ -153,49 +153,50 @@ def test_a_score_comes_with_the_matrix(ratoon, model, tmp_path):
 def test_the_matrix_is_shown_and_drawn(ratoon, model, tmp_path):
     held = write_table(tmp_path / "held.csv", seed=2)
     picture = tmp_path / "matrix.png"
-    told = ratoon("evaluate", model, held, "--label", "outcome", "--picture", picture)
-    assert told.code == 0
-    assert "rows predicted, columns true" in told.out
+    outcome = ratoon("evaluate", model, held, "--label", "outcome", "--picture", picture)
+    assert outcome.code == 0
+    assert "rows predicted, columns true" in outcome.out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_model_of_numbers_meets_labels_of_text(ratoon, tmp_path):
+def test_a_model_with_numeric_classes_is_scored_on_text_labels(ratoon, tmp_path):
     x = np.random.default_rng(0).normal(size=(50, 3))
     y = (x[:, 0] > 0).astype(int)
     clf = package.SparseMLPClassifier((20,), epsilon=5, max_iter=30, random_state=0).fit(x, y)
     clf.save(tmp_path / "m.ratoon")
     np.savez(tmp_path / "data.npz", X=x, y=y)
-    told = ratoon("evaluate", tmp_path / "m.ratoon", tmp_path / "data.npz", "--json")
-    assert json.loads(told.out)["score"] == clf.score(x, y)
+    outcome = ratoon("evaluate", tmp_path / "m.ratoon", tmp_path / "data.npz", "--json")
+    assert json.loads(outcome.out)["score"] == clf.score(x, y)
 
 
 def test_regressors_are_scored_by_r_squared(ratoon, regressor):
     data = regressor.parent / "numbers.npz"
-    told = ratoon("evaluate", regressor, data)
-    assert "R squared" in told.out
+    outcome = ratoon("evaluate", regressor, data)
+    assert "R squared" in outcome.out
     assert json.loads(ratoon("evaluate", regressor, data, "--json").out)["score"] > 0.8
-    told = ratoon("evaluate", regressor, data, "--picture", "x.png")
-    assert (told.code, "--picture is for classifiers" in told.err) == (1, True)
+    outcome = ratoon("evaluate", regressor, data, "--picture", "x.png")
+    assert (outcome.code, "--picture needs a classifier" in outcome.err) == (1, True)
 
 
 def test_samples_without_labels_cannot_be_scored(ratoon, model, new):
-    told = ratoon("evaluate", model, new)
-    assert told.code == 1
-    assert "no labels were found" in told.err
+    outcome = ratoon("evaluate", model, new)
+    assert outcome.code == 1
+    assert "no labels found.\n" in outcome.err
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_a_file_that_is_no_model_is_refused(ratoon, table, tmp_path, command):
-    told = ratoon(command, table, table)
-    assert told.code == 1
-    assert str(table) in told.err
-    told = ratoon(command, tmp_path / "absent.ratoon", table)
-    assert (told.code, "no such file" in told.err) == (1, True)
+def test_a_file_that_is_not_a_model_is_refused(ratoon, table, tmp_path, command):
+    outcome = ratoon(command, table, table)
+    assert outcome.code == 1
+    assert str(table) in outcome.err
+    assert "Expected a model file" in outcome.err
+    outcome = ratoon(command, tmp_path / "absent.ratoon", table)
+    assert (outcome.code, "no such file" in outcome.err) == (1, True)
 
 
 def test_a_damaged_model_is_refused(ratoon, model, table, tmp_path):
     broken = tmp_path / "broken.ratoon"
     broken.write_bytes(model.read_bytes()[:-10])
-    told = ratoon("predict", broken, table)
-    assert told.code == 1
-    assert "Traceback" not in told.err
+    outcome = ratoon("predict", broken, table)
+    assert outcome.code == 1
+    assert "Traceback" not in outcome.err

@@ -43,12 +43,12 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert capsys.readouterr().err.count("from the store") == 2
 
 
-def test_a_picture_says_when_its_data_are_a_stand_in():
-    from ratoon.cli.reproduce_pictures import _told
+def test_a_picture_names_generated_data():
+    from ratoon.cli.reproduce import _data_of
     from ratoon.paper.reproduction import Reproduction
 
     found = Reproduction("Accuracy", [], kinds={"GLI-85": "generated stand-in", "SMK": "SMK"})
-    assert _told(found, "GLI-85") == "GLI-85: generated stand-in"
-    assert _told(found, "SMK") == "SMK"
-    assert _told(found, "seconds") == "seconds, generated stand-in"
-    assert _told(Reproduction("Connections", []), "") == ""
+    assert _data_of(found, "GLI-85") == "GLI-85: generated stand-in"
+    assert _data_of(found, "SMK") == "SMK"
+    assert _data_of(found, "seconds") == "seconds, generated stand-in"
+    assert _data_of(Reproduction("Connections", []), "") == ""

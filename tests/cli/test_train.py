@@ -25,13 +25,13 @@ def assert_same_network(one, other):
         np.testing.assert_array_equal(a.weights, b.weights)
 
 
-def test_a_model_is_written_and_told_of(ratoon, table, tmp_path):
-    told = ratoon("train", table, *QUICK, "-o", tmp_path / "m.ratoon", "--test", "0.25")
-    assert told.code == 0
-    assert "96" in told.out, "connections of the first layer: 3 * (12 + 20)"
-    assert "accuracy on 15 held-out samples" in told.out
-    assert "labels from column 'outcome'" in told.err
-    assert f"The model is in {tmp_path / 'm.ratoon'}" in told.err
+def test_a_model_is_written_and_reported(ratoon, table, tmp_path):
+    outcome = ratoon("train", table, *QUICK, "-o", tmp_path / "m.ratoon", "--test", "0.25")
+    assert outcome.code == 0
+    assert "96" in outcome.out, "connections of the first layer: 3 * (12 + 20)"
+    assert "accuracy on 15 held-out samples" in outcome.out
+    assert "labels from column 'outcome'" in outcome.err
+    assert f"The model is in {tmp_path / 'm.ratoon'}" in outcome.err
     model = package.load(tmp_path / "m.ratoon")
     assert model.classes_.tolist() == ["ill", "well"]
     assert model.feature_names_in_[0] == "gene0"
@@ -40,9 +40,9 @@ def test_a_model_is_written_and_told_of(ratoon, table, tmp_path):
 
 
 def test_json_has_the_figures_and_nothing_else(ratoon, table):
-    told = ratoon("train", table, *QUICK, "--test", "0.25", "--json")
-    figures = json.loads(told.out)
-    assert told.err == ""
+    outcome = ratoon("train", table, *QUICK, "--test", "0.25", "--json")
+    figures = json.loads(outcome.out)
+    assert outcome.err == ""
     assert figures["model"] is None
     assert (figures["samples"], figures["test_samples"], figures["epochs"]) == (45, 15, 3)
     assert 0.0 <= figures["test_score"] <= 1.0
@@ -54,17 +54,50 @@ def test_json_has_the_figures_and_nothing_else(ratoon, table):
     }  # fmt: skip
 
 
-def test_without_an_output_it_says_that_nothing_is_kept(ratoon, table):
-    assert "No model was written" in ratoon("train", table, *QUICK).err
+def test_a_model_that_is_not_saved_is_reported(ratoon, table):
+    assert "The model was not saved" in ratoon("train", table, *QUICK).err
 
 
-def test_quiet_means_quiet(ratoon, table, tmp_path):
-    told = ratoon("train", table, *QUICK, "-q", "-o", tmp_path / "m.ratoon")
-    assert told.err == ""
+def test_quiet_prints_no_notes_and_no_progress(ratoon, table, tmp_path):
+    outcome = ratoon("train", table, *QUICK, "-q", "-o", tmp_path / "m.ratoon")
+    assert outcome.err == ""
 
 
-def test_silence_and_a_progress_bar_lead_to_the_same_model(ratoon, tmp_path):
-    # Few samples, many features, no wish: the case in which the network is solved for.
+def test_progress_in_a_log_is_lines_without_carriage_returns(ratoon, table):
+    outcome = ratoon("train", table, *QUICK, "--epochs", "1")
+    assert "\r" not in outcome.err
+    assert "training: 1 of 1 epoch, loss=" in outcome.err
+    assert "Trained for 1 epoch in" in outcome.err
+    assert "on 60 samples." in outcome.err
+
+
+def test_a_closed_form_fit_is_reported_as_such(ratoon, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "wide.npz", X=rng.normal(size=(24, 120)), y=np.repeat(["a", "b"], 12))
+    outcome = ratoon("train", tmp_path / "wide.npz", "-o", tmp_path / "m")
+    assert "Solved in closed form in" in outcome.err
+    outcome = ratoon("inspect", tmp_path / "m")
+    assert "SparseMLPClassifier, solved in closed form in" in outcome.err
+    assert "history" not in outcome.out
+
+
+def test_the_estimator_is_fitted_to_the_data_set_itself(ratoon, table, monkeypatch):
+    given = []
+    fit = package.SparseMLPClassifier.fit
+
+    def spy(self, X, *args, **kwargs):
+        given.append(X)
+        return fit(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(package.SparseMLPClassifier, "fit", spy)
+    assert ratoon("train", table, *QUICK).code == 0
+    [data] = given
+    assert data.feature_names == tuple(f"gene{k}" for k in range(12))
+    assert data.class_names == ("ill", "well")
+
+
+def test_quiet_and_progress_give_the_same_closed_form_model(ratoon, tmp_path):
+    # Few samples, many features and no options: the network is solved in closed form.
     np.savez(
         tmp_path / "few.npz",
         X=np.random.default_rng(0).normal(size=(24, 120)),
@@ -102,10 +135,10 @@ def test_every_option_reaches_the_estimator(ratoon, table, tmp_path):
         "--hidden": "9,8",
     }
     flat = [part for pair in options.items() for part in pair]
-    told = ratoon(
+    outcome = ratoon(
         "train", table, "--label", "outcome", *flat, "--early-stopping", "-o", tmp_path / "m"
     )
-    assert told.code == 0, told.err
+    assert outcome.code == 0, outcome.err
     found = package.load(tmp_path / "m").get_params()
     assert found["hidden_layer_sizes"] == (9, 8)
     expected = {
@@ -117,29 +150,33 @@ def test_every_option_reaches_the_estimator(ratoon, table, tmp_path):
 
 
 def test_no_hidden_layer_is_zero(ratoon, table):
-    told = ratoon("train", table, "--label", "outcome", "--hidden", "0", "--epochs", "2", "--json")
-    assert len(json.loads(told.out)["layers"]) == 1
+    outcome = ratoon(
+        "train", table, "--label", "outcome", "--hidden", "0", "--epochs", "2", "--json"
+    )
+    assert len(json.loads(outcome.out)["layers"]) == 1
 
 
-def test_numbers_are_regressed_and_may_be_told_to_be(ratoon, tmp_path):
+def test_numeric_labels_are_regressed_if_fractions_or_by_option(ratoon, tmp_path):
     x = np.random.default_rng(0).normal(size=(30, 4))
     np.savez(tmp_path / "fractions.npz", X=x, y=x[:, 0])
     np.savez(tmp_path / "counts.npz", X=x, y=np.arange(30) % 5)
-    told = ratoon("train", tmp_path / "fractions.npz", "--epochs", "2", "--test", "0.2")
-    assert "R squared on 6 held-out samples" in told.out
+    outcome = ratoon("train", tmp_path / "fractions.npz", "--epochs", "2", "--test", "0.2")
+    assert "R squared on 6 held-out samples" in outcome.out
     for task, n_outputs in (("auto", 5), ("classify", 5), ("regress", 1)):
-        told = ratoon("train", tmp_path / "counts.npz", "--epochs", "1", "--task", task, "--json")
-        assert json.loads(told.out)["layers"][-1]["outputs"] == n_outputs
+        outcome = ratoon(
+            "train", tmp_path / "counts.npz", "--epochs", "1", "--task", task, "--json"
+        )
+        assert json.loads(outcome.out)["layers"][-1]["outputs"] == n_outputs
 
 
-def test_a_dry_run_tells_memory_and_time_and_trains_nothing(ratoon, table, tmp_path):
-    told = ratoon("train", table, *QUICK, "--dry-run", "-o", tmp_path / "m.ratoon")
-    assert told.code == 0
-    assert "12 -> 20 -> 2" in told.out
-    assert "beside the data" in told.out
+def test_a_dry_run_shows_memory_and_time_and_does_not_train(ratoon, table, tmp_path):
+    outcome = ratoon("train", table, *QUICK, "--dry-run", "-o", tmp_path / "m.ratoon")
+    assert outcome.code == 0
+    assert "12 -> 20 -> 2" in outcome.out
+    assert "beside the data" in outcome.out
     assert not (tmp_path / "m.ratoon").exists()
-    told = ratoon("train", table, *QUICK, "--dry-run", "--json")
-    assert json.loads(told.out)["n_connections"] == 136
+    outcome = ratoon("train", table, *QUICK, "--dry-run", "--json")
+    assert json.loads(outcome.out)["n_connections"] == 136
 
 
 # ----------------------------------------------------------------------------------------- TOML
@@ -151,9 +188,9 @@ def test_options_may_stand_in_a_file(ratoon, table, tmp_path):
         '[train]\nlabel = "outcome"\nhidden = [20, 10]\nepsilon = 3\nbatch-size = 5\n'
         "[plan]\nsamples = 3\n"
     )
-    told = ratoon("train", table, "--config", config, "--epochs", "2", "--json")
-    assert told.code == 0, told.err
-    figures = json.loads(told.out)
+    outcome = ratoon("train", table, "--config", config, "--epochs", "2", "--json")
+    assert outcome.code == 0, outcome.err
+    figures = json.loads(outcome.out)
     assert [layer["outputs"] for layer in figures["layers"]] == [20, 10, 2]
     assert figures["epochs"] == 2
 
@@ -161,12 +198,12 @@ def test_options_may_stand_in_a_file(ratoon, table, tmp_path):
 def test_flags_win_over_the_file_and_the_table_may_be_left_out(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text('label = "outcome"\nepochs = 9\nhidden = 20\nearly_stopping = false\n')
-    told = ratoon("train", table, "--config", config, "--epochs", "2", "--json")
-    assert told.code == 0, told.err
-    assert json.loads(told.out)["epochs"] == 2
+    outcome = ratoon("train", table, "--config", config, "--epochs", "2", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["epochs"] == 2
 
 
-def test_even_the_data_may_be_named_there(ratoon, table, tmp_path):
+def test_a_configuration_may_name_the_data(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text(f'[train]\ndata = "{table}"\nlabel = "outcome"\nepochs = 1\n')
     assert ratoon("train", "--config", config).code == 0
@@ -186,9 +223,9 @@ def test_even_the_data_may_be_named_there(ratoon, table, tmp_path):
 def test_a_wrong_file_is_a_wrong_call(ratoon, table, tmp_path, text, message):
     config = tmp_path / "experiment.toml"
     config.write_text(text)
-    told = ratoon("train", table, "--config", config)
-    assert told.code == 2
-    assert message in told.err.replace("\n", " ")
+    outcome = ratoon("train", table, "--config", config)
+    assert outcome.code == 2
+    assert message in outcome.err.replace("\n", " ")
     assert ratoon("train", table, "--config", tmp_path / "absent.toml").code == 2
 
 
@@ -199,25 +236,25 @@ def test_a_wrong_file_is_a_wrong_call(ratoon, table, tmp_path, text, message):
     ("arguments", "message"),
     [
         (["absent.csv"], "absent.csv: no such file"),
-        (["{bare}"], "no labels were found"),
+        (["{bare}"], "no labels found.\n"),
         (["{table}", "--label", "nonsense"], "nonsense"),
-        (["{table}", *QUICK, "--preset", "huge"], "`preset` must be one of"),
+        (["{table}", *QUICK, "--preset", "huge"], "--preset must be one of 'paper'"),
         (["{table}", *QUICK, "--hidden", "many"], "--hidden must be whole numbers"),
         (["{table}", *QUICK, "--hidden", "-5"], "--hidden must be whole numbers"),
         (["{table}", *QUICK, "--hidden", "20,,20"], "--hidden must be whole numbers"),
         (["{table}", *QUICK, "--task", "guess"], "--task must be one of"),
         (["{table}", *QUICK, "--missing", "guess"], "--missing must be one of"),
-        (["{table}", *QUICK, "--evolution", "darwin"], "`evolution` must be"),
+        (["{table}", *QUICK, "--evolution", "darwin"], "--evolution must be"),
         (["{table}", *QUICK, "--density", "0.1"], "epsilon"),
-        (["{table}", *QUICK, "--class-weight", "heavy"], "class_weight"),
-        (["{table}", *QUICK, "--learning-rate", "-1"], "learning_rate_init"),
+        (["{table}", *QUICK, "--class-weight", "heavy"], "--class-weight must be"),
+        (["{table}", *QUICK, "--learning-rate", "-1"], "--learning-rate must be"),
         (["{table}", *QUICK, "--resume"], "--checkpoint FOLDER"),
         (["{table}", *QUICK, "-o", "/no/such/folder/m.ratoon"], "/no/such/folder"),
         (["{numbers}", "--class-weight", "balanced"], "for classification"),
         (["{text}"], "text.csv"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_message(ratoon, tmp_path, arguments, message):
+def test_wrong_input_ends_with_one_message(ratoon, tmp_path, arguments, message):
     files = {
         "{table}": write_table(tmp_path / "genes.csv"),
         "{bare}": write_table(tmp_path / "bare.csv", outcome=False),
@@ -226,25 +263,25 @@ def test_what_is_wrong_is_said_in_one_message(ratoon, tmp_path, arguments, messa
     }
     np.savez(files["{numbers}"], X=np.eye(4), y=np.linspace(0, 1, 4))
     files["{text}"].write_text("Dear Sir or Madam,\nthis is no table.\n")
-    told = ratoon("train", *(files.get(argument, argument) for argument in arguments))
-    assert told.code == 1
-    assert message in told.err
-    assert "ratoon: " in told.err
-    assert "Traceback" not in told.err
+    outcome = ratoon("train", *(files.get(argument, argument) for argument in arguments))
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert "ratoon: " in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def test_a_training_that_diverges_says_so(ratoon, table):
-    told = ratoon("train", table, *QUICK, "--learning-rate", "1e200")
-    assert told.code == 1
-    assert "diverged" in told.err
+    outcome = ratoon("train", table, *QUICK, "--learning-rate", "1e200")
+    assert outcome.code == 1
+    assert "diverged" in outcome.err
 
 
-def test_one_class_is_nothing_to_learn(ratoon, tmp_path):
+def test_a_single_class_is_refused(ratoon, tmp_path):
     table = tmp_path / "one.csv"
     table.write_text("sample,a,b,class\n1,0.1,0.2,ill\n2,0.3,0.4,ill\n")
-    told = ratoon("train", table)
-    assert told.code == 1
-    assert "one class only" in told.err
+    outcome = ratoon("train", table)
+    assert outcome.code == 1
+    assert "one class only" in outcome.err
 
 
 # ------------------------------------------------------------------------ interruption, resumption
@@ -269,10 +306,10 @@ def test_a_training_interrupted_and_resumed_ends_with_the_same_network(
     resumable = [*command, "--checkpoint", tmp_path / "run", "--every", "3", "--resume"]
     with monkeypatch.context() as patch:
         InterruptAt(patch, epoch=4)
-        told = ratoon(*resumable)
-    assert told.code == 130
-    assert "interrupted" in told.err
-    assert f"--resume goes on from {tmp_path / 'run'}" in told.err
+        outcome = ratoon(*resumable)
+    assert outcome.code == 130
+    assert "interrupted" in outcome.err
+    assert f"--resume continues from {tmp_path / 'run'}" in outcome.err
     assert CheckpointDirectory(tmp_path / "run").numbers()[-1] >= 3
     assert ratoon(*resumable, "-o", tmp_path / "parts").code == 0
     whole, parts = package.load(tmp_path / "whole"), package.load(tmp_path / "parts")
@@ -283,19 +320,19 @@ def test_a_training_interrupted_and_resumed_ends_with_the_same_network(
 def test_old_checkpoints_are_not_mixed_up_with_a_new_training(ratoon, table, tmp_path):
     command = ["train", table, *QUICK, "--checkpoint", tmp_path / "run"]
     assert ratoon(*command).code == 0
-    told = ratoon(*command)
-    assert told.code == 1
-    assert "Go on from them with --resume" in told.err
-    told = ratoon(*command, "--resume", "--seed", "1")
-    assert told.code == 1
-    assert "belongs to another training" in told.err
+    outcome = ratoon(*command)
+    assert outcome.code == 1
+    assert "Continue from them with --resume" in outcome.err
+    outcome = ratoon(*command, "--resume", "--seed", "1")
+    assert outcome.code == 1
+    assert "belongs to another training" in outcome.err
 
 
 def test_ctrl_c_without_checkpoints_ends_with_130(ratoon, table, monkeypatch):
     InterruptAt(monkeypatch, epoch=1)
-    told = ratoon("train", table, *QUICK)
-    assert told.code == 130
-    assert "Traceback" not in told.err
+    outcome = ratoon("train", table, *QUICK)
+    assert outcome.code == 130
+    assert "Traceback" not in outcome.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals for other processes")
@@ -330,10 +367,10 @@ def pathways(tmp_path):
 
 def test_groups_are_where_a_network_starts_and_may_leave(ratoon, table, pathways, tmp_path):
     how = ["--label", "outcome", "--epochs", "8", "--hidden", "6", "--evolution", "set"]
-    told = ratoon("train", table, *how, "--groups", pathways, "-o", tmp_path / "m.ratoon")
-    assert told.code == 0, told.err
-    assert "2 groups over 12 features, 6 memberships" in told.err
-    assert "1 members are no features" in told.err
+    outcome = ratoon("train", table, *how, "--groups", pathways, "-o", tmp_path / "m.ratoon")
+    assert outcome.code == 0, outcome.err
+    assert "2 groups over 12 features, 6 memberships" in outcome.err
+    assert "1 members are not features" in outcome.err
     layer = package.load(tmp_path / "m.ratoon").network_.layers[0]
     assert layer.shape == (12, 6)
     assert layer.allowed is None
@@ -346,21 +383,21 @@ def test_groups_may_be_a_limit(ratoon, table, pathways, tmp_path):
     layer = package.load(tmp_path / "m.ratoon").network_.layers[0]
     allowed = {(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 1)}
     assert set(zip(*map(list, layer.topology.pairs()), strict=True)) < allowed
-    told = ratoon("inspect", tmp_path / "m.ratoon")
-    assert "Layer 1 keeps to a limit: 6 positions are allowed." in told.err
+    outcome = ratoon("inspect", tmp_path / "m.ratoon")
+    assert "Layer 1: connections are limited to 6 positions." in outcome.err
 
 
 def test_groups_that_do_not_fit_are_refused_with_a_way_out(ratoon, table, pathways, tmp_path):
     how = ["--label", "outcome", "--epochs", "2"]
     assert "--groups FILE" in ratoon("train", table, *how, "--within").err
-    told = ratoon("train", table, *how, "--groups", pathways, "--hidden", "1")
-    assert "let it begin with 2 or more" in told.err
-    told = ratoon("train", table, *how, "--groups", pathways, "--within", "--hidden", "9")
-    assert "let it begin with 2: with --within" in told.err
+    outcome = ratoon("train", table, *how, "--groups", pathways, "--hidden", "1")
+    assert "start it with 2 or more" in outcome.err
+    outcome = ratoon("train", table, *how, "--groups", pathways, "--within", "--hidden", "9")
+    assert "start it with 2: with --within" in outcome.err
     np.savez(tmp_path / "bare.npz", X=np.eye(4), y=[0, 1, 0, 1])
-    told = ratoon("train", tmp_path / "bare.npz", "--groups", pathways)
-    assert "have no names" in told.err
+    outcome = ratoon("train", tmp_path / "bare.npz", "--groups", pathways)
+    assert "have no names" in outcome.err
     other = tmp_path / "other.tsv"
     other.write_text("ENSG01\tset1\n")
-    told = ratoon("train", table, *how, "--groups", other)
-    assert "Do both use the same names?" in told.err
+    outcome = ratoon("train", table, *how, "--groups", other)
+    assert "Do both use the same names?" in outcome.err

@@ -62,7 +62,7 @@ def test_a_killed_rank_ends_the_job_and_one_rank_goes_on(tmp_path):
 
     assert killed.returncode != 0
     assert "Killed (signal 9)" in killed.stdout + killed.stderr
-    assert f"--resume goes on from {folder}" in killed.stderr
+    assert f"--resume continues from {folder}" in killed.stderr
     assert sorted(path.stem for path in folder.glob("*.ratoon"))[-1] == "checkpoint-00000004"
 
     resumed = run(1, BIN / "ratoon", *together, "--resume")

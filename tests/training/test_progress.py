@@ -70,3 +70,33 @@ def test_without_a_training_nothing_happens():
 
 def test_it_can_be_pickled():
     assert pickle.loads(pickle.dumps(ProgressBar("x"))).description == "x"
+
+
+def test_a_log_gets_lines_instead_of_a_bar(capsys):
+    run = training(TrainingPlan(n_epochs=3), callbacks=[ProgressBar("learning")])
+    run.run()
+    text = capsys.readouterr().err
+    assert "\r" not in text
+    [line] = text.splitlines()
+    assert line.startswith(
+        f"learning: 3 of 3 epochs, loss={run.history[-1].loss:.4g}, connections="
+    )
+
+
+def test_a_long_training_writes_a_line_every_few_seconds(capsys, monkeypatch):
+    seconds = iter(range(0, 1000, 3))
+    monkeypatch.setattr("ratoon.training.progress.time.monotonic", lambda: next(seconds))
+    training(TrainingPlan(n_epochs=6), callbacks=[ProgressBar("learning")]).run()
+    lines = capsys.readouterr().err.splitlines()
+    assert 2 <= len(lines) <= 6
+    assert lines[-1].startswith("learning: 6 of 6 epochs")
+    assert len(set(lines)) == len(lines)
+
+
+def test_a_training_that_continues_counts_its_epochs_from_the_start(capsys):
+    run = training(TrainingPlan(n_epochs=4), callbacks=[ProgressBar("learning")])
+    run.run(2)
+    run.run()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("learning: 2 of 4 epochs")
+    assert second.startswith("learning: 4 of 4 epochs")

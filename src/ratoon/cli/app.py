@@ -1,4 +1,4 @@
-"""The `ratoon` command: one function per subcommand, each in a file of its own."""
+"""The `ratoon` command and its subcommands."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import typer
 
 import ratoon
 from ratoon.cli import (
-    bench,
     compare,
-    compare_strategies,
+    cost,
     data,
     demo,
     inspect,
-    plan,
     predict,
     report,
     reproduce,
     select,
     train,
 )
-from ratoon.cli.guard import guarded
+from ratoon.cli.terminal import guarded
 
 EPILOG = """
-Start with [bold]ratoon demo[/bold], then try your own file:
+Start with [bold]ratoon demo[/bold], then use your own file:
 
   ratoon data show genes.csv
 
@@ -48,11 +46,11 @@ for command in (
     inspect.inspect,
     select.select,
     compare.compare,
-    compare_strategies.compare_strategies,
+    compare.compare_strategies,
     report.report,
     reproduce.reproduce,
-    plan.plan,
-    bench.bench,
+    cost.plan,
+    cost.bench,
 ):
     app.command(command.__name__.replace("_", "-"))(guarded(command))
 app.add_typer(data.app, name="data")
@@ -76,8 +74,8 @@ def _root(
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    0 is success, 1 something wrong with input or files, 2 a wrong call, 130 Ctrl-C.  SIGTERM ends
-    a training that writes checkpoints after one more of them, with 143.
+    0 is success, 1 an error in input, files or parameters, 2 a usage error, 130 Ctrl-C.  A training
+    with checkpoints that receives SIGTERM writes one more and ends with 143.
     """
     try:
         app(args=arguments, prog_name="ratoon")

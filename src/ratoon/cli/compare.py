@@ -1,15 +1,17 @@
-"""`ratoon compare`: whether a sparse network is worth it on some data."""
+"""`ratoon compare` and `ratoon compare-strategies`: methods compared on the same data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
     DataFile,
     JobsOption,
     JsonOption,
@@ -17,10 +19,18 @@ from ratoon.cli.samples import (
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
+    widths_from,
 )
-from ratoon.errors import InvalidInputError
+from ratoon.cli.samples import read_samples, with_classes, with_labels
+from ratoon.cli.terminal import count, megabytes, print_json, print_note, print_table
+from ratoon.errors import InvalidInputError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from ratoon.experiments.strategy_lines import StrategyComparison, StrategyLine
+
+CORRECTION = (
+    "p: paired t test, corrected for overlapping training sets but not for multiple comparisons."
+)
 
 
 def compare(
@@ -28,28 +38,31 @@ def compare(
     label: LabelOption = None,
     missing: MissingOption = "error",
     reading: ReadingOption = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn anew.")] = 2,
+    folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of times the folds are drawn.")] = 2,
     nested: Annotated[
         bool,
-        typer.Option("--nested", help="Let every method choose its settings by inner folds."),
+        typer.Option("--nested", help="Tune each method by inner folds."),
     ] = False,
-    inner: Annotated[int, typer.Option(min=2, help="Inner folds of --nested.")] = 3,
+    inner: Annotated[int, typer.Option(min=2, help="Number of inner folds of --nested.")] = 3,
     permutations: Annotated[
-        int, typer.Option(min=0, help="Rounds with labels in random order.")
+        int, typer.Option(min=0, help="Number of runs on permuted labels.")
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, permutations, methods.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of folds, permutations and methods.")
+    ] = 0,
     jobs: JobsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare ratoon with a network that never rewires and with classical pipelines.
+    """Compare ratoon with classical methods by cross-validation.
 
-    Repeated stratified cross-validation, the same splits for all; everything
-    is fitted inside the training rows.  Differences to ratoon come with a
-    paired test that is corrected for overlapping training sets, and a run on
-    permuted labels shows what chance looks like.  With --nested every method
-    that has settings chooses them by folds inside the training rows.
+    All methods use the same splits of repeated stratified cross-validation,
+    and everything is fitted on the training rows only.  The difference of each
+    method to ratoon is tested with a paired test that is corrected for
+    overlapping training sets.  Accuracy on permuted labels shows the level of
+    random guessing.  With --nested, methods with hyperparameters choose them
+    by folds within the training rows.
 
     For example:
 
@@ -65,11 +78,8 @@ def compare(
     from ratoon.experiments.nested import nested as choosing
 
     quiet = quiet or as_json
-    samples = labels_of(
-        read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading), data
-    )
-    if samples.class_names is None or samples.n_classes < 2:
-        raise InvalidInputError(f"{data}: comparing needs two classes or more.")
+    samples = read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading)
+    samples = with_classes(with_labels(samples, data), data)
     x = np.asarray(samples.X.toarray() if samples.is_sparse else samples.X)
     methods: Makers = {**networks(), **classical(samples.n_features)}
     if nested:
@@ -85,7 +95,7 @@ def compare(
         n_permutations=permutations,
         seed=seed,
         n_jobs=jobs,
-        tell=(lambda text: None) if quiet else say,
+        tell=(lambda text: None) if quiet else print_note,
     )
     first = next(iter(methods))
     rows = []
@@ -107,12 +117,15 @@ def compare(
         how = {"splits": folds * repeats, "inner_folds": inner if nested else None}
         print_json({**how, "methods": rows})
         return
-    title = f"accuracy in %, {folds * repeats} splits"
-    _show(rows, f"{title}, settings chosen by {inner} inner folds" if nested else title)
+    title = f"accuracy in %, {count(folds * repeats, 'split')}"
+    _show(
+        rows,
+        f"{title}, hyperparameters chosen by {count(inner, 'inner fold')}" if nested else title,
+    )
 
 
 def networks() -> dict[str, Callable[[int], Any]]:
-    """Return makers of ratoon's networks: the default, SET, and the same without rewiring."""
+    """Return a function of a seed for each network: the default, SET, and SET without rewiring."""
     from ratoon import SparseMLPClassifier
 
     wide: dict[str, Any] = {"hidden_layer_sizes": (1000,), "epsilon": 10.0}
@@ -124,7 +137,7 @@ def networks() -> dict[str, Callable[[int], Any]]:
 
 
 def network_grids() -> dict[str, dict[str, Any]]:
-    """Return what `--nested` may choose for the networks; the default chooses for itself."""
+    """Return the hyperparameters `--nested` tunes; the default tunes itself."""
     from ratoon.evolution import SET
 
     return {
@@ -142,7 +155,7 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
 
     print_table(
         title,
-        ["method", "accuracy", "balanced", "ratoon minus it", "p", "permuted"],
+        ["method", "accuracy", "balanced", "difference", "p", "permuted"],
         [
             [
                 row["method"],
@@ -155,4 +168,194 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
             for row in rows
         ],
     )
-    say("p: paired t test corrected for overlapping training sets; not for several comparisons.")
+    print_note("difference: accuracy of ratoon minus accuracy of the method.")
+    print_note(CORRECTION)
+
+
+DIGITS = "digits"
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def compare_strategies(
+    data: Annotated[
+        Path, typer.Argument(help=f"Data file, or {DIGITS}: the 8 x 8 images of scikit-learn.")
+    ],
+    label: LabelOption = None,
+    missing: MissingOption = "error",
+    strategies: Annotated[
+        str | None, typer.Option(help="Strategies to compare, separated by commas. Default: all.")
+    ] = None,
+    splits: Annotated[
+        int, typer.Option(min=1, help="Number of splits into training and test rows.")
+    ] = 20,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs of each training.")] = 50,
+    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "500,500",
+    epsilon: Annotated[
+        float,
+        typer.Option(min=0.0, help="About epsilon * (inputs + outputs) connections in a layer."),
+    ] = 10.0,
+    learning_rate: Annotated[
+        float, typer.Option(min=0.0, help="Learning rate of SGD with momentum.")
+    ] = 0.005,
+    threads: Annotated[int, typer.Option(min=1, help="Number of threads.")] = 1,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a picture to this file (.png, .svg, .pdf).")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare rewiring strategies with the same start, samples and epochs.
+
+    In each split all networks start with the same connections and weights and
+    are trained on the same minibatches; only the rewiring differs.  Accuracy
+    is measured after the last epoch on a held-out third of the samples.
+    Differences to the network that is never rewired are taken per split.  The
+    table also has the time per rewiring, the memory, and the fraction of all
+    possible connections that existed at some time (explored).
+
+    For example:
+
+      ratoon compare-strategies digits --splits 3 --plot digits.png
+
+      ratoon compare-strategies genes.csv --label outcome
+
+      ratoon compare-strategies lung.mat --strategies static,set,rigl --json
+    """
+    from ratoon.experiments.strategies import (
+        StrategySettings,
+        compare_strategies,
+        known_strategies,
+    )
+
+    quiet = quiet or as_json
+    x, y = _strategy_samples(data, label, missing, quiet=quiet)
+    if epsilon <= 0 or learning_rate <= 0:
+        raise InvalidParameterError("--epsilon and --learning-rate must be positive.")
+    if plot is not None and plot.suffix not in PICTURES:
+        raise InvalidParameterError(f"--plot {plot}: the name must end in {', '.join(PICTURES)}.")
+    chosen = known_strategies(strategies.split(",") if strategies else None)
+    settings = StrategySettings(
+        hidden=widths_from(hidden) or (),
+        epsilon=epsilon,
+        learning_rate=learning_rate,
+        n_epochs=epochs,
+    )
+    found = compare_strategies(
+        x,
+        y,
+        chosen,
+        n_splits=splits,
+        settings=settings,
+        n_threads=threads,
+        tell=(lambda run: None)
+        if quiet
+        else lambda run: print_note(
+            f"split {run.split + 1} of {splits}: {run.strategy} {run.accuracy:.3f}"
+        ),
+    )
+    lines = found.lines()
+    if as_json:
+        print_json(_as_dict(data, x, y, settings, lines))
+    else:
+        widths = "-".join(map(str, (x.shape[1], *settings.hidden, int(y.max()) + 1)))
+        _show_strategies(
+            lines, f"{data.name}: {widths}, {count(epochs, 'epoch')}, {count(splits, 'split')}"
+        )
+    if plot is not None:
+        _draw_strategies(found, data.name, plot)
+        if not quiet:
+            print_note(f"The picture is in {plot}.")
+
+
+def _strategy_samples(
+    data: Path, label: str | None, missing: str, *, quiet: bool
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    if str(data) == DIGITS and not data.exists():
+        from ratoon.experiments.strategies import digits
+
+        return digits()
+    samples = read_samples(data, label, missing, quiet=quiet, task="classify")
+    samples = with_classes(with_labels(samples, data), data)
+    assert samples.y is not None
+    return np.asarray(samples.X.toarray() if samples.is_sparse else samples.X), samples.y
+
+
+def _as_dict(
+    data: Path, x: NDArray[Any], y: NDArray[np.int64], settings: Any, lines: list[StrategyLine]
+) -> dict[str, Any]:
+    # JSON has no NaN, which the accuracy is if every training diverged.
+    plain = [
+        {key: None if value != value else value for key, value in asdict(line).items()}
+        for line in lines
+    ]
+    return {
+        "data": data.name,
+        "samples": x.shape[0],
+        "features": x.shape[1],
+        "classes": int(y.max()) + 1,
+        "settings": asdict(settings),
+        "strategies": plain,
+    }
+
+
+def _show_strategies(lines: list[StrategyLine], title: str) -> None:
+    def text(value: float | None, form: str, factor: float = 1.0) -> str:
+        return "" if value is None else format(factor * value, form)
+
+    print_table(
+        title,
+        ["strategy", "accuracy", "- static", "p", "ms each", "explored", "memory"],
+        [
+            [
+                line.strategy,
+                f"{100 * line.accuracy:.1f} ± {100 * line.deviation:.1f}",
+                text(line.gain, "+.1f", 100.0),
+                text(line.p, ".2f"),
+                text(line.seconds_per_rewiring, ".3g", 1e3),
+                text(line.explored, ".0%"),
+                megabytes(line.array_bytes + line.state_bytes),
+            ]
+            for line in lines
+        ],
+    )
+    print_note("accuracy and - static: in %, mean and standard deviation over the splits.")
+    print_note(CORRECTION)
+    print_note("ms each: one rewiring of all layers, with the statistics the strategy needs.")
+    print_note("memory: the largest size of the network's arrays and of the strategy's state.")
+    for line in lines:
+        if line.n_diverged:
+            print_note(
+                f"{line.strategy}: {line.n_diverged} of {line.n_splits} trainings diverged and are"
+                f" excluded; try a smaller --learning-rate."
+            )
+
+
+def _draw_strategies(found: StrategyComparison, name: str, path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    from ratoon.report import StrategyDisplay
+
+    lines = found.lines()
+    gains = {line.strategy: found.gains(line.strategy) for line in lines}
+    gains = {strategy: values for strategy, values in gains.items() if values.size}
+    if not gains:
+        raise InvalidInputError(
+            "nothing to draw: the picture shows differences to `static`, which is not among the"
+            " strategies or has diverged."
+        )
+    display = StrategyDisplay(
+        gains,
+        {
+            line.strategy: line.seconds_per_rewiring
+            for line in lines
+            if line.seconds_per_rewiring is not None
+        },
+        {line.strategy: line.explored for line in lines if line.explored is not None},
+        title=name,
+    ).plot()
+    display.figure_.savefig(path, dpi=120)
+    pyplot.close(display.figure_)

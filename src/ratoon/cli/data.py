@@ -1,4 +1,4 @@
-"""`ratoon data`: look at files, fetch public sets, make data."""
+"""`ratoon data`: examine files, download public data sets, generate data."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ratoon.cli.guard import guarded
-from ratoon.cli.output import console, print_json, print_table, say
-from ratoon.cli.reading import explaining_read, reading_options
-from ratoon.cli.samples import DataFile, JsonOption, LabelOption, ReadingOption, shares_from
+from ratoon.cli.options import (
+    DataFile,
+    JsonOption,
+    LabelOption,
+    ReadingOption,
+    fractions_from,
+    reading_options,
+    shell_words,
+)
+from ratoon.cli.terminal import console, guarded, print_json, print_note, print_table
 from ratoon.errors import InvalidParameterError
 
-app = typer.Typer(help="Look at data files, fetch public sets, make data.", no_args_is_help=True)
+app = typer.Typer(
+    help="Examine data files, download public data sets, generate data.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -26,7 +34,7 @@ def show(
     reading: ReadingOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look into a file: shape, classes, missing values, what looks wrong.
+    """Examine a file: shape, classes, missing values, possible problems.
 
     For example:
 
@@ -36,7 +44,7 @@ def show(
     """
     from ratoon.datasets import examine
 
-    with explaining_read():
+    with shell_words():
         examination = examine(data, label=label, **reading_options(reading))
     if as_json:
         print_json(examination.to_dict())
@@ -48,11 +56,11 @@ def show(
 @guarded
 def list_(
     name: Annotated[
-        str | None, typer.Argument(help="Tell all about this one: address, licence, citation.")
+        str | None, typer.Argument(help="Show one data set in full: address, licence, citation.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the public data sets that can be fetched.
+    """List the public data sets that can be downloaded.
 
     For example:
 
@@ -73,13 +81,13 @@ def list_(
         file = data_folder() / one.filename
         for word, text in (
             ("name", one.name),
-            ("what", one.what),
+            ("content", one.what),
             ("shape", f"{samples:,} samples x {features:,} features, {classes} classes"),
             ("address", one.url),
             ("licence", one.licence),
             ("citation", one.citation),
-            ("SHA-256", one.sha256 or "not known beforehand; that of the first download is kept"),
-            ("file", f"{file}{'' if file.exists() else ' (not there yet)'}"),
+            ("SHA-256", one.sha256 or "not known; that of the first download is kept"),
+            ("file", f"{file}{'' if file.exists() else ' (not downloaded)'}"),
         ):
             print(f"{word:<10}{text}")
         return
@@ -88,15 +96,15 @@ def list_(
         print_json([asdict(one) for one in known])
         return
     rows = [[one.name, *(f"{size:,}" for size in one.shape), one.what] for one in known]
-    print_table("public data sets", ["name", "samples", "features", "classes", "what"], rows)
+    print_table("public data sets", ["name", "samples", "features", "classes", "content"], rows)
 
 
 @app.command()
 @guarded
 def fetch(
-    name: Annotated[str, typer.Argument(help="Name, as `ratoon data list` shows it.")],
+    name: Annotated[str, typer.Argument(help="Name of a data set in `ratoon data list`.")],
 ) -> None:
-    """Download a public data set, check it, and say where it is.
+    """Download a public data set and check it.
 
     For example:
 
@@ -104,32 +112,39 @@ def fetch(
     """
     from ratoon.datasets import fetch as fetch_file
 
-    say(f"{name} is in {fetch_file(name)}")
+    print_note(f"{name} is in {fetch_file(name)}")
 
 
 @app.command()
 @guarded
 def make(
-    output: Annotated[Path, typer.Argument(help="The .npz, .csv or .tsv file to write.")],
-    samples: Annotated[int, typer.Option(min=2, help="Samples.")] = 85,
-    features: Annotated[int, typer.Option(min=1, help="Genes.")] = 22_283,
-    classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
-    informative: Annotated[int, typer.Option(min=0, help="Genes that carry the class.")] = 300,
-    effect: Annotated[float, typer.Option(min=0.0, help="How strongly they do.")] = 3.3,
+    output: Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .tsv.")],
+    samples: Annotated[int, typer.Option(min=2, help="Number of samples.")] = 85,
+    features: Annotated[int, typer.Option(min=1, help="Number of genes.")] = 22_283,
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes.")] = 2,
+    informative: Annotated[
+        int, typer.Option(min=0, help="Number of genes that depend on the class.")
+    ] = 300,
+    effect: Annotated[float, typer.Option(min=0.0, help="Strength of that dependence.")] = 3.3,
     correlation: Annotated[
-        float, typer.Option(min=0.0, max=0.99, help="Of genes within a block.")
+        float, typer.Option(min=0.0, max=0.99, help="Correlation of genes within a block.")
     ] = 0.4,
-    batch_effect: Annotated[float, typer.Option(min=0.0, help="Shift between batches.")] = 0.3,
-    noise: Annotated[float, typer.Option(min=0.0, help="What nothing explains.")] = 1.0,
+    batch_effect: Annotated[
+        float, typer.Option(min=0.0, help="Size of the shift between batches.")
+    ] = 0.3,
+    noise: Annotated[float, typer.Option(min=0.0, help="Standard deviation of the noise.")] = 1.0,
     shares: Annotated[
-        str | None, typer.Option(help="Share of each class, as in 0.9,0.1; equal without.")
+        str | None, typer.Option(help="Fraction of each class, such as 0.9,0.1; equal by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same data.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed. The same seed gives the same data.")
+    ] = 0,
 ) -> None:
-    """Make microarray-like data with known informative genes.
+    """Generate microarray-like data with known informative genes.
 
-    An .npz file holds the columns of these genes in the array `informative`;
-    beside a .csv or .tsv file their names stand in a .informative.txt.
+    An .npz file lists the columns of these genes in the array `informative`.
+    For a .csv or .tsv file their names are written to a second file, which
+    ends in .informative.txt.
 
     For example:
 
@@ -139,9 +154,11 @@ def make(
     """
     from ratoon.datasets import make_microarray, write
 
-    weights = shares_from(shares)
+    weights = fractions_from(shares)
     if weights is not None and len(weights) != classes:
-        raise InvalidParameterError(f"--shares has {len(weights)} numbers for {classes} classes.")
+        raise InvalidParameterError(
+            f"--shares needs one number for each of the {classes} classes; got {len(weights)}."
+        )
     data, columns = make_microarray(
         samples,
         features,
@@ -164,7 +181,7 @@ def make(
         write(data, output)
         names = "".join(f"{data.feature_label(int(column))}\n" for column in columns)
         output.with_suffix(".informative.txt").write_text(names, encoding="utf-8")
-    say(
-        f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes, are in"
+    print_note(
+        f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes written to"
         f" {output}."
     )

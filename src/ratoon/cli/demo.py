@@ -1,171 +1,360 @@
-"""`ratoon demo`: watch a 42,000-neuron sparse network learn."""
+"""`ratoon demo`: a sparse network learns, is compared, and grows to a million neurons."""
 
 from __future__ import annotations
 
-import sys
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from ratoon.cli.machine import peak_memory
-from ratoon.cli.output import console, megabytes, print_json, print_table, say
+from ratoon.cli.demo_picture import draw
+from ratoon.cli.samples import split
+from ratoon.cli.terminal import (
+    count,
+    megabytes,
+    peak_memory,
+    print_json,
+    print_note,
+    print_table,
+)
+from ratoon.datasets import Dataset, make_microarray
+from ratoon.errors import InvalidInputError
 from ratoon.history import EpochRecord
-from ratoon.training import ProgressBar, Training
+from ratoon.training import Callback, Training
+
+WIDTH = 20_000
+"""Neurons of the hidden layer in the paper's network for GLI-85."""
+
+METHODS = ("SET", "static", "default", "ridge")
+NAMES = {
+    "SET": "SET (rewires every epoch)",
+    "static": "static (never rewires)",
+    "default": "ratoon's default",
+    "ridge": "ridge of scikit-learn",
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much the demo computes."""
+
+    genes: int = 22_283
+    informative: int = 300
+    epochs: int = 100
+    splits: int = 5
+    neurons: int = 1_000_000
+    million_epochs: int = 3
+
+
+QUICK = Size(epochs=3, splits=1, neurons=20_000, million_epochs=2)
 
 
 def demo(
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 100,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Number of epochs of SET and static; 100 by default.")
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of splits into training and test samples; 5 by default."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sizes: the whole demo in a few seconds.")
+    ] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to put the picture.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Picture to write. The report is written next to it, as .html."
+        ),
     ] = Path("ratoon-demo.png"),
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="They do not change results.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed. The same seed gives the same results.")
+    ] = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads. Does not change results.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Watch a 42,000-neuron sparse network learn on this computer.
+    """Show in about a minute what sparse networks do on this computer.
 
-    Generates microarray-like data of the shape of GLI-85 (85 samples, 22,283
-    genes, 2 classes) and trains the paper's network for it twice: with SET,
-    which rewires after every epoch, and with a fixed topology (FixProb).  Ends
-    with a table and a picture.
+    (1) The paper's network for GLI-85 is trained on generated data of the same
+    shape (85 samples, 22,283 genes, 2 classes), with SET and without rewiring.
+    (2) ratoon's default and ridge regression are fitted to the same samples.
+    (3) A network with a million hidden neurons is built, trained, rewired and
+    saved.  The demo writes a picture and a report.
 
     For example:
 
       ratoon demo
 
-      ratoon demo --epochs 20 --seed 1 -o short.png
+      ratoon demo --quick --seed 1 -o quick.png
     """
-    from ratoon.datasets import make_microarray
-    from ratoon.evolution import Static
-    from ratoon.experiments import split_rows
-    from ratoon.paper import PaperSettings, run_trial
-
-    data, _ = make_microarray(random_state=seed)
-    y = data.y
-    assert y is not None
-    train_rows, test_rows = split_rows(y, 1 / 3, seed)
-    settings = PaperSettings(n_epochs=epochs)
-    n_neurons = data.n_features + sum(settings.hidden) + data.n_classes
-    if not as_json:
-        console.print(
-            f"[bold]{n_neurons:,} neurons[/bold] on generated data of the shape of GLI-85:\n"
-            f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes;"
-            f" {len(train_rows)} samples to train on (a fifth of\n"
-            f"them for validation), {len(test_rows)} to test.",
-            highlight=False,
-        )
+    size = QUICK if quick else Size()
+    size = replace(size, epochs=epochs or size.epochs, splits=splits or size.splits)
+    _check_writable(output)
+    show = (lambda text: None) if as_json else print
+    data, _ = make_microarray(
+        n_features=size.genes, n_informative=size.informative, random_state=seed
+    )
+    show(
+        f"Generated data of the shape of GLI-85: {data.n_samples} samples,"
+        f" {data.n_features:,} genes, {data.n_classes} classes.\n"
+        f"In each split two thirds of the samples are trained on and the rest are held out.\n"
+    )
+    show(f"1. {WIDTH + data.n_features + data.n_classes:,} neurons learn, and 2. are compared")
     trials = []
-    for name, strategy in (("SET", settings.strategy()), ("FixProb", Static())):
-        bar = NarrowBar(f"{name:>8}", file=sys.stderr)
-        trials.append(
-            run_trial(
-                name,
-                data.X,
-                y,
-                train_rows,
-                test_rows,
-                settings=settings,
-                strategy=strategy,
-                seed=seed,
-                validation_fraction=0.2,
-                n_threads=threads,
-                callbacks=[] if as_json else [bar],
-            )
-        )
-    picture = draw(trials, data.class_names, output)
-    figures = [figures_of(trial) for trial in trials]
+    for number in range(size.splits):
+        trials.append(run_split(data, seed + number, size.epochs, threads))
+        scores = ", ".join(f"{name} {_percent(trials[-1].accuracy[name])}" for name in METHODS)
+        show(f"   split {number + 1} of {size.splits}: {scores}  ({trials[-1].seconds:.0f} s)")
+    methods = summary(trials)
+    if not as_json:
+        _show_methods(methods, trials[0])
+    show(f"3. {size.neurons:,} hidden neurons on the same samples")
+    large = run_large(data, size, seed, threads, show)
+    page = output.with_suffix(".html")
+    draw(trials, large, METHODS, output)
+    write_page(trials[0], page, seed)
+    peak = peak_memory()
     if as_json:
-        print_json({"trials": figures, "picture": str(picture)})
+        print_json(
+            {
+                "methods": methods,
+                "million": large,
+                "peak_memory_bytes": peak,
+                "picture": str(output),
+                "report": str(page),
+            }
+        )
         return
-    show(figures)
-    say(f"The picture is in {picture}.")
+    show("" if peak is None else f"\nPeak memory of this program: {megabytes(peak)}.")
+    print_note(f"The picture is in {output}.")
+    print_note(f"The report on the network trained with SET is in {page}.")
 
 
-class NarrowBar(ProgressBar):
-    """A progress bar that fits 80 columns: the table at the end tells the rest."""
-
-    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
-        """Move on to the next epoch, and say how the last one went."""
-        if self._bar is not None:
-            told = {"epoch": record.epoch + 1, "loss": f"{record.loss:.2g}"}
-            if record.validation_score is not None:
-                told["score"] = f"{record.validation_score:.3g}"
-            self._bar.set_postfix(told, refresh=False)
-            self._move_to(training.epochs_done - self._first)
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"{path}: there is no folder {path.parent}.")
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise InvalidInputError(f"{path}: the name must end in .png, .svg or .pdf.")
 
 
-def figures_of(trial: Any) -> dict[str, Any]:
-    """Return the figures of a trial as plain data."""
-    network = trial.network
-    dense = network.n_positions
-    return {
-        "method": trial.name,
-        "test_accuracy_last_epoch": trial.last,
-        "test_accuracy_validation_chosen_epoch": trial.chosen,
-        "validation_chosen_epoch": None if trial.chosen_epoch is None else trial.chosen_epoch + 1,
-        "connections": network.n_connections,
-        "dense_connections": dense,
-        "seconds_per_epoch": trial.seconds_per_epoch(),
-        "network_bytes": sum(layer.nbytes() for layer in network.layers),
-        # Weights and momentum in float32, as ours.
-        "dense_network_bytes": 8 * dense,
-        "peak_memory_bytes": peak_memory(),
+# --------------------------------------------------------------------------- learn and compare
+
+
+@dataclass
+class Trial:
+    """All methods on one split of the samples."""
+
+    accuracy: dict[str, float]
+    curves: dict[str, list[float]]
+    fit_seconds: dict[str, float]
+    network: Any
+    test: Dataset
+    seconds: float
+
+
+def run_split(data: Dataset, seed: int, epochs: int, threads: int | None) -> Trial:
+    """Fit every method to the same training rows and score it on the same test rows."""
+    from ratoon import SparseMLPClassifier
+    from ratoon.experiments.compare import classical
+
+    started = time.perf_counter()
+    training_rows, test_rows = split(data, 1 / 3, seed)
+    training, test = data.take(training_rows), data.take(test_rows)
+    models: dict[str, Any] = {
+        "SET": paper_network(epochs, rewired=True, seed=seed, threads=threads),
+        "static": paper_network(epochs, rewired=False, seed=seed, threads=threads),
+        "default": SparseMLPClassifier(random_state=seed, n_jobs=threads),
+        "ridge": classical(data.n_features)["ridge"](seed),
     }
+    accuracy, curves, seconds = {}, {}, {}
+    for name, model in models.items():
+        begin = time.perf_counter()
+        if name in ("SET", "static"):
+            # The test rows are only scored: nothing is chosen by these scores.
+            model.fit(training, training.labels, eval_set=(test, test.labels))
+            curves[name] = model.validation_scores_
+            accuracy[name] = model.validation_scores_[-1]
+        elif name == "default":
+            model.fit(training, training.labels)
+            accuracy[name] = float(model.score(test, test.labels))
+        else:
+            model.fit(training.X, training.y)
+            accuracy[name] = float(model.score(test.X, test.y))
+        seconds[name] = time.perf_counter() - begin
+    return Trial(accuracy, curves, seconds, models["SET"], test, time.perf_counter() - started)
 
 
-def show(figures: list[dict[str, Any]]) -> None:
-    """Print the table: a row for each quantity, a column for each method and a dense network."""
-    first = figures[0]
+def paper_network(epochs: int, *, rewired: bool, seed: int, threads: int | None) -> Any:
+    """Return the paper's network for GLI-85: one hidden layer, trained sample by sample."""
+    from ratoon import SparseMLPClassifier
+    from ratoon.evolution import SET, Static
 
-    def row(name: str, text: Any, dense: str) -> list[str]:
-        return [name, *(text(f) for f in figures), dense]
+    return SparseMLPClassifier(
+        (WIDTH,),
+        preset="paper",
+        evolution=SET(0.3) if rewired else Static(),
+        batch_size=1,
+        learning_rate_init=0.005,
+        max_iter=epochs,
+        start="exact",
+        dtype="float32",
+        random_state=seed,
+        n_jobs=threads,
+    )
 
-    rows = [
-        row("test accuracy, last epoch", lambda f: _percent(f["test_accuracy_last_epoch"]), ""),
-        row(
-            "at the validation-chosen epoch",
-            lambda f: (
-                f"{_percent(f['test_accuracy_validation_chosen_epoch'])}"
-                f" ({f['validation_chosen_epoch']})"
-            ),
-            "",
-        ),
-        row("connections", lambda f: f"{f['connections']:,}", f"{first['dense_connections']:,}"),
-        row("seconds per epoch", lambda f: f"{f['seconds_per_epoch']:.3f}", ""),
-        row(
-            "memory of the network",
-            lambda f: megabytes(f["network_bytes"]),
-            megabytes(first["dense_network_bytes"]),
-        ),
+
+def summary(trials: list[Trial]) -> list[dict[str, Any]]:
+    """Return the results of each method over the splits as plain data."""
+    return [
+        {
+            "method": name,
+            "accuracy": float(np.mean([trial.accuracy[name] for trial in trials])),
+            "accuracy_of_splits": [trial.accuracy[name] for trial in trials],
+            "seconds": float(np.mean([trial.fit_seconds[name] for trial in trials])),
+        }
+        for name in METHODS
     ]
-    peak = figures[-1]["peak_memory_bytes"]
-    note = None if peak is None else f"peak memory of the whole program: {megabytes(peak)}"
-    columns = ["", *(f["method"] for f in figures), "dense"]
-    print_table("", columns, rows, note=note)
+
+
+def _show_methods(methods: list[dict[str, Any]], trial: Trial) -> None:
+    n_splits = len(methods[0]["accuracy_of_splits"])
+    print_table(
+        "",
+        ["method", "held-out accuracy", "lowest", "highest", "seconds"],
+        [
+            [
+                NAMES[row["method"]],
+                _percent(row["accuracy"]),
+                _percent(min(row["accuracy_of_splits"])),
+                _percent(max(row["accuracy_of_splits"])),
+                f"{row['seconds']:.2f}",
+            ]
+            for row in methods
+        ],
+    )
+    network = trial.network.network_
+    print(
+        f"   Means over {count(n_splits, 'split')}, {trial.test.n_samples} held-out samples each."
+        " SET and static have the same size:\n"
+        f"   {network.n_connections:,} connections; a dense network would have"
+        f" {network.n_positions:,}.\n"
+        "   In these generated data 300 of the genes are informative, which suits the default;\n"
+        "   on public data sets it is about 3 points better than ridge on average\n"
+        "   (docs/small-samples.md).\n"
+    )
 
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.1f} %"
 
 
-def draw(trials: list[Any], class_names: Any, path: Path) -> Path:
-    """Draw learning curves and SET's confusion matrix side by side."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+# -------------------------------------------------------------------------- a million neurons
 
-    from ratoon.report import ConfusionMatrixDisplay, LearningCurveDisplay
 
-    with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(10.5, 4.2), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-        curves = {trial.name: [trial.test_accuracy] for trial in trials}
-        LearningCurveDisplay(curves, ylabel="test accuracy").plot(left)
-        left.set_title("Test accuracy after every epoch", loc="left")
-        first = trials[0]
-        ConfusionMatrixDisplay.from_predictions(
-            first.test_labels, first.test_predictions, class_names=class_names
-        ).plot(right)
-        right.set_title(f"{first.name}, last epoch", loc="left")
-        figure.savefig(path, dpi=130)
-    return path
+class _Watch(Callback):
+    """Note when training begins, and print every epoch."""
+
+    def __init__(self, show: Any, steps: int) -> None:
+        self.show = show
+        self.steps = steps
+        self.began = 0.0
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Note the time and print the size of the network."""
+        self.began = time.perf_counter()
+        network = training.network
+        self.show(
+            f"   built: {network.n_connections:,} connections,"
+            f" {megabytes(sum(layer.nbytes() for layer in network.layers))}"
+            f" (dense weights would be {megabytes(4 * network.n_positions)})"
+        )
+
+    def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
+        """Print the times of the epoch."""
+        rewired = ""
+        if record.rewired:
+            rewired = f", {record.rewired:,} connections replaced in {record.rewire_seconds:.1f} s"
+        self.show(
+            f"   epoch {record.epoch + 1} of {training.plan.n_epochs}:"
+            f" {count(self.steps, 'step')} in {record.train_seconds:.1f} s{rewired}"
+        )
+
+
+def run_large(
+    data: Dataset, size: Size, seed: int, threads: int | None, show: Any
+) -> dict[str, Any]:
+    """Build, train, rewire, save and load a network with two large hidden layers."""
+    from ratoon import SparseMLPClassifier, load
+    from ratoon.evolution import SET
+
+    training_rows, _ = split(data, 1 / 3, seed)
+    training = data.take(training_rows)
+    batch = 5
+    steps = -(-training.n_samples // batch)
+    watch = _Watch(show, steps)
+    model = SparseMLPClassifier(
+        (size.neurons // 2, size.neurons // 2),
+        preset="paper",
+        evolution=SET(0.3),
+        batch_size=batch,
+        max_iter=size.million_epochs,
+        start="exact",
+        dtype="float32",
+        callbacks=watch,
+        random_state=seed,
+        n_jobs=threads,
+    )
+    started = time.perf_counter()
+    model.fit(training, training.labels)
+    model.set_params(callbacks=None)
+    network, history = model.network_, model.history_
+    folder = Path(tempfile.mkdtemp(prefix="ratoon-demo-"))
+    try:
+        begin = time.perf_counter()
+        model.save(folder / "large.ratoon")
+        saved = time.perf_counter()
+        n_bytes = (folder / "large.ratoon").stat().st_size
+        load(folder / "large.ratoon")
+        loaded = time.perf_counter()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    show(
+        f"   saved: {megabytes(n_bytes)} in {saved - begin:.1f} s; loaded in"
+        f" {loaded - saved:.1f} s; the file was removed again"
+    )
+    rewirings = [record for record in history if record.rewired]
+    return {
+        "hidden_neurons": size.neurons,
+        "connections": network.n_connections,
+        "dense_connections": network.n_positions,
+        "network_bytes": sum(layer.nbytes() for layer in network.layers),
+        "dense_weight_bytes": 4 * network.n_positions,
+        "build_seconds": watch.began - started,
+        "steps": steps * size.million_epochs,
+        "step_seconds": float(sum(history.column("train_seconds"))) / (steps * len(history)),
+        "replaced": rewirings[-1].rewired if rewirings else 0,
+        "rewire_seconds": rewirings[-1].rewire_seconds if rewirings else 0.0,
+        "file_bytes": n_bytes,
+        "save_seconds": saved - begin,
+        "load_seconds": loaded - saved,
+    }
+
+
+def write_page(trial: Trial, path: Path, seed: int) -> None:
+    """Write the report on the network trained with SET."""
+    from ratoon.report import write_report
+
+    write_report(
+        trial.network,
+        path,
+        trial.test,
+        title="ratoon demo: the paper's network, trained with SET",
+        command=f"ratoon demo --seed {seed}",
+        held_out=True,
+    )

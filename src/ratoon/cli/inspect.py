@@ -1,20 +1,20 @@
-"""`ratoon inspect`: what is in a model file."""
+"""`ratoon inspect`: the contents of a model file."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from ratoon.cli.output import density_text, megabytes, print_json, print_table, say
-from ratoon.cli.samples import JsonOption
+from ratoon.cli.options import JsonOption, ModelFile
+from ratoon.cli.samples import how_it_was_fitted, load_model
+from ratoon.cli.terminal import density_text, megabytes, print_json, print_note, print_table
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Model file written by train.")],
-    top: Annotated[int, typer.Option(min=0, help="How many strongest features to list.")] = 10,
+    model: ModelFile,
+    top: Annotated[int, typer.Option(min=0, help="Number of strongest features to list.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model: layers, densities, degrees, history, strongest features.
@@ -25,15 +25,17 @@ def inspect(
 
       ratoon inspect lung.ratoon --json > lung.json
     """
-    import ratoon
-
-    facts = describe(ratoon.load(model), top)
+    estimator = load_model(model)
+    facts = describe(estimator, top)
     facts["file_bytes"] = model.stat().st_size
     if as_json:
         print_json(facts)
         return
-    say(f"{facts['estimator']}, {facts['epochs']} epochs, file of {megabytes(facts['file_bytes'])}")
-    columns = ["layer", "connections", "asked", "density", "in degree", "out degree"]
+    print_note(
+        f"{facts['estimator']}, {how_it_was_fitted(estimator)};"
+        f" file of {megabytes(facts['file_bytes'])}"
+    )
+    columns = ["layer", "connections", "requested", "density", "in degree", "out degree"]
     print_table(
         "layers",
         columns,
@@ -48,11 +50,13 @@ def inspect(
             ]
             for x in facts["layers"]
         ],
-        note="density asked for and achieved; degrees: least / median / most",
+        note="requested: density; degree: connections of a neuron, min/median/max",
     )
     for number, layer in enumerate(facts["layers"], start=1):
         if layer["allowed"] is not None:
-            say(f"Layer {number} keeps to a limit: {layer['allowed']:,} positions are allowed.")
+            print_note(
+                f"Layer {number}: connections are limited to {layer['allowed']:,} positions."
+            )
     _show_history(facts["history"])
     if facts["strongest_features"]:
         rows = [[x["feature"], f"{x['importance']:.5f}"] for x in facts["strongest_features"]]
@@ -60,8 +64,8 @@ def inspect(
 
 
 def _show_history(records: list[dict[str, Any]]) -> None:
-    """Print the first and the last epoch and a few in between."""
-    if not records:
+    """Print the first and the last epoch and up to four in between."""
+    if len(records) < 2:
         return
     chosen = np.unique(np.linspace(0, len(records) - 1, 6).round().astype(int))
     rows = []
@@ -83,14 +87,14 @@ def _show_history(records: list[dict[str, Any]]) -> None:
 def describe(estimator: Any, top: int) -> dict[str, Any]:
     """Return the facts about a fitted estimator as plain data."""
     layers = []
-    for layer, told in zip(estimator.network_.layers, estimator.report_.layers, strict=True):
+    for layer, reported in zip(estimator.network_.layers, estimator.report_.layers, strict=True):
         inputs, outputs = layer.topology.degrees()
         layers.append(
             {
                 "inputs": layer.shape[0],
                 "outputs": layer.shape[1],
                 "connections": layer.n_connections,
-                "requested_density": told.requested_density,
+                "requested_density": reported.requested_density,
                 "density": layer.topology.density,
                 "allowed": None if layer.allowed is None else layer.allowed.n_connections,
                 "input_degree": _spread(inputs),
@@ -122,4 +126,5 @@ def _spread(degrees: Any) -> list[float]:
 
 
 def _range_text(spread: list[float]) -> str:
-    return " / ".join(f"{value:g}" for value in spread)
+    low, middle, high = (f"{value:.10g}" for value in spread)
+    return low if low == high else f"{low}/{middle}/{high}"

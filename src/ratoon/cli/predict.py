@@ -10,34 +10,35 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.features import CoverageOption, IdMapOption, features_for
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
+    CoverageOption,
     DataFile,
+    IdMapOption,
     JsonOption,
     LabelOption,
     MissingOption,
+    ModelFile,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
-    without_names,
+    input_errors,
 )
+from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
+from ratoon.cli.terminal import count, print_json, print_note, print_table
 from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.errors import InvalidParameterError
-
-ModelFile = Annotated[Path, typer.Argument(help="Model file written by train.")]
 
 
 def predict(
     model: ModelFile,
     data: DataFile,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file; without it, to the screen.")
+        Path | None, typer.Option("--output", "-o", help="CSV file to write instead of stdout.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", "-p", help="Add a column per class.")
+        bool,
+        typer.Option(
+            "--probabilities", "-p", help="Add a column with the probability of each class."
+        ),
     ] = False,
     label: LabelOption = None,
     missing: MissingOption = "error",
@@ -47,11 +48,11 @@ def predict(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the samples of a file: one line each, as CSV.
+    """Predict the samples of a file, one line per sample, as CSV.
 
-    Features are found by name where the file and the model have names:
-    columns may stand in any order, others are left out, and a few may be
-    missing, which is told.  Labels, if there are any, are not used.
+    If the file and the model have feature names, features are matched by name:
+    columns may be in any order, additional columns are ignored, and a few
+    features may be missing.  Labels in the file are not used.
 
     For example:
 
@@ -63,8 +64,10 @@ def predict(
     """
     estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
     if probabilities and not hasattr(estimator, "classes_"):
-        raise InvalidParameterError("--probabilities is for classifiers; this model is none.")
-    x = features_for(
+        raise InvalidParameterError(
+            "--probabilities needs a classifier; this model is a regressor."
+        )
+    samples = matched(
         estimator,
         samples,
         data,
@@ -72,14 +75,14 @@ def predict(
         id_map=id_map,
         quiet=quiet or as_json,
     )
-    with blaming_the_data(), without_names():
-        predicted = estimator.predict(x)
+    with input_errors():
+        predicted = estimator.predict(samples)
         names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
         header = ["sample", *_target_names(predicted)]
         columns = [list(names), *np.atleast_2d(predicted.T).tolist()]
         if probabilities:
             header += [f"p({name})" for name in estimator.classes_]
-            columns += np.asarray(estimator.predict_proba(x)).T.tolist()
+            columns += np.asarray(estimator.predict_proba(samples)).T.tolist()
     rows = list(zip(*columns, strict=True))
     if as_json:
         print_json([dict(zip(header, row, strict=True)) for row in rows])
@@ -90,7 +93,7 @@ def predict(
     with output.open("w", newline="", encoding="utf-8") as file:
         _write_csv(file, header, rows)
     if not quiet:
-        say(f"{len(rows)} predictions are in {output}.")
+        print_note(f"{count(len(rows), 'prediction')} written to {output}.")
 
 
 def evaluate(
@@ -102,22 +105,21 @@ def evaluate(
     min_coverage: CoverageOption = MIN_COVERAGE,
     id_map: IdMapOption = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the confusion matrix into this file.")
+        Path | None, typer.Option(help="Draw the confusion matrix to this file.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a model on samples whose labels are known.
+    """Score a model on samples with known labels.
 
     For example:
 
       ratoon evaluate lung.ratoon test.csv --label outcome --picture confusion.png
     """
     estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
-    truth = labels_of(samples, data).labels
-    x = features_for(
+    samples = matched(
         estimator,
-        samples,
+        with_labels(samples, data),
         data,
         min_coverage=min_coverage,
         id_map=id_map,
@@ -125,18 +127,18 @@ def evaluate(
     )
     if not hasattr(estimator, "classes_"):
         if picture is not None:
-            raise InvalidParameterError("--picture is for classifiers; this model is none.")
-        with blaming_the_data(), without_names():
-            score = float(estimator.score(x, truth))
+            raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
+        with input_errors():
+            score = float(estimator.score(samples, samples.labels))
         _show({"samples": samples.n_samples, "score": score}, as_json=as_json)
         return
     from ratoon.report import ConfusionMatrixDisplay
 
-    with blaming_the_data(), without_names():
-        predicted = estimator.predict(x)
-    # A model fitted on numbers meets labels read as text; as text they are the same.
+    with input_errors():
+        predicted = estimator.predict(samples)
+    # Labels read from a file are text; those of a model trained in Python may be numbers.
     display = ConfusionMatrixDisplay.from_predictions(
-        np.asarray(truth, dtype=str), predicted.astype(str)
+        np.asarray(samples.labels, dtype=str), predicted.astype(str)
     )
     if picture is not None:
         display.plot().figure_.savefig(picture, dpi=130)
@@ -158,7 +160,9 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
     if "classes" in result:
         counts = zip(result["classes"], result["confusion_rows_predicted"], strict=True)
         rows = [[name, *row] for name, row in counts]
-        print_table("confusion: rows predicted, columns true", ["", *result["classes"]], rows)
+        print_table(
+            "confusion matrix: rows predicted, columns true", ["", *result["classes"]], rows
+        )
 
 
 def _opened(
@@ -170,10 +174,8 @@ def _opened(
     *,
     quiet: bool,
 ) -> tuple[Any, Dataset]:
-    import ratoon
-
-    estimator = ratoon.load(model)
-    task = "classify" if hasattr(estimator, "classes_") else "regress"
+    estimator = load_model(model)
+    task = task_of(estimator)
     return estimator, read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
 
 

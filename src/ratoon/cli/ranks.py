@@ -1,4 +1,4 @@
-"""`--distributed`: one training over several processes, of which the first one speaks."""
+"""`--distributed`: one training over several processes; rank 0 prints and writes files."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ratoon.cli.output import say
+from ratoon.cli.terminal import print_note
 from ratoon.errors import InvalidParameterError
 
 TRANSPORTS = ("mpi",)
 
 
 def communicator_for(transport: str | None) -> Any | None:
-    """Return the group this process belongs to, or None if it works alone."""
+    """Return the communicator of this process, or None if it trains alone."""
     if transport is None:
         return None
     if transport not in TRANSPORTS:
         raise InvalidParameterError(
-            f"--distributed must be one of {TRANSPORTS}, got {transport!r}."
+            f"--distributed must be {' or '.join(TRANSPORTS)}; got {transport!r}."
         )
     from ratoon.distributed import MPICommunicator
 
     return MPICommunicator()
 
 
-def tell_what_if(communicator: Any | None, checkpoint: Path | None) -> None:
-    """Say beforehand what happens when a rank is killed: afterwards nobody is left to say it."""
+def print_what_happens_on_failure(communicator: Any | None, checkpoint: Path | None) -> None:
+    """Print before training what happens if a rank is killed: afterwards no rank could."""
     if communicator is None or communicator.size == 1:
         return
     advice = (
-        "name a folder with --checkpoint to keep what was learned until then."
+        "use --checkpoint FOLDER to keep what was learned so far."
         if checkpoint is None
-        else f"the same command with --resume goes on from {checkpoint}, on any number of ranks."
+        else f"the same command with --resume continues from {checkpoint}, on any number of ranks."
     )
-    say(f"{communicator.size} ranks train together. If one dies, all end: {advice}")
+    print_note(f"{communicator.size} ranks train together. If one is killed, all end: {advice}")
 
 
 def average_every_from(text: str) -> int | str | None:
-    """Return how ranks train together: a number of steps, "auto", or None for gradients.
+    """Return the steps between averages: a number, "auto", or None to sum gradients.
 
     Examples
     --------
@@ -50,18 +50,18 @@ def average_every_from(text: str) -> int | str | None:
         return None
     if text != "auto" and not text.isdecimal():
         raise InvalidParameterError(
-            f"--average-every takes a number of steps, gradients, or auto; got {text!r}."
+            f"--average-every must be a number of steps, gradients or auto; got {text!r}."
         )
     return text if text == "auto" else int(text)
 
 
 @contextmanager
-def together(
+def distributed(
     communicator: Any | None, average_every: str, *, tell: Callable[[str], None] | None = None
 ) -> Iterator[list[Any]]:
-    """Train together inside the block; yields the callbacks that this takes.
+    """Train on all ranks inside the block; yields the callbacks this requires.
 
-    An error on one rank ends all of them: the others would wait for it for ever.
+    An error on one rank ends all of them, because the others would wait for it forever.
     """
     every: Any = average_every_from(average_every)
     if communicator is None:

@@ -1,34 +1,34 @@
-"""`ratoon report`: what a model is and does, as one page."""
+"""`ratoon report`: an HTML page about a model."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ratoon.cli.features import CoverageOption, IdMapOption, features_for
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
+    CoverageOption,
     DataFile,
+    IdMapOption,
     LabelOption,
     MissingOption,
+    ModelFile,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
+    input_errors,
 )
+from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
+from ratoon.cli.terminal import print_note
 from ratoon.datasets import MIN_COVERAGE, Dataset
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="Model file written by train.")],
+    model: ModelFile,
     data: DataFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path(
         "report.html"
     ),
     label: LabelOption = None,
@@ -38,22 +38,22 @@ def report(
     id_map: IdMapOption = None,
     held_out: Annotated[
         bool,
-        typer.Option("--held-out", help="State that these samples were not trained on."),
+        typer.Option("--held-out", help="State that the model was not trained on these samples."),
     ] = False,
-    top: Annotated[int, typer.Option(min=1, help="Features in the ranking.")] = 25,
+    top: Annotated[int, typer.Option(min=1, help="Number of features in the ranking.")] = 25,
     stability: Annotated[
         int | None,
         typer.Option(
-            min=2, help="Rank features by so many networks, trained on parts of the samples."
+            min=2, help="Rank features by this many networks, trained on parts of the samples."
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write a report on a model as one HTML file.
 
-    It holds everything it needs: open it in any browser, mail it, print it.
-    Samples with labels are scored; samples without are only described.
+    The file is self-contained: it opens in any browser without a network
+    connection.  The score is shown if the samples have labels.
 
     For example:
 
@@ -61,19 +61,15 @@ def report(
 
       ratoon report lung.ratoon train.csv --label outcome --stability 5
     """
-    import ratoon
     from ratoon.report import write_report
 
-    estimator = ratoon.load(model)
-    task = "classify" if hasattr(estimator, "classes_") else "regress"
+    estimator = load_model(model)
+    task = task_of(estimator)
     samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
-    x = features_for(
+    samples = matched(
         estimator, samples, data, min_coverage=min_coverage, id_map=id_map, quiet=quiet
     )
-    names = getattr(estimator, "feature_names_in_", None)
-    known = samples.feature_names if names is None else tuple(str(name) for name in names)
-    samples = replace(samples, X=x, feature_names=known)
-    with blaming_the_data():
+    with input_errors():
         selector = None if stability is None else _selector(samples, stability, top, data)
         path = write_report(
             estimator,
@@ -86,34 +82,33 @@ def report(
             selector=selector,
         )
     if not quiet:
-        say(f"The report is in {path}.")
+        print_note(f"The report is in {path}.")
 
 
 def _selector(samples: Dataset, n_networks: int, top: int, path: Path) -> Any:
     from ratoon import SparseFeatureSelector
 
-    samples = labels_of(samples, path)
+    samples = with_labels(samples, path)
     k = min(top, samples.n_features)
-    return SparseFeatureSelector(k, n_repeats=n_networks, random_state=0).fit(samples.X, samples.y)
+    return SparseFeatureSelector(k, n_repeats=n_networks, random_state=0).fit(samples, samples.y)
 
 
 def report_training(
-    estimator: Any, samples: Dataset, test_rows: Any, path: Path, *, quiet: bool
+    estimator: Any, training: Dataset, held_out: Dataset | None, path: Path, *, quiet: bool
 ) -> None:
-    """Write the report of a training: on the samples held back, or else on those trained on."""
+    """Write the report of a training, on the held-out samples if there are any."""
     from ratoon.report import write_report
 
-    held_out = len(test_rows) > 0
     write_report(
         estimator,
         path,
-        samples.take(test_rows) if held_out else samples,
-        title=f"Training on {Path(samples.source).name}",
+        training if held_out is None else held_out,
+        title=f"Training on {Path(training.source).name}",
         command=command_line(),
-        held_out=held_out,
+        held_out=held_out is not None,
     )
     if not quiet:
-        say(f"The report is in {path}.")
+        print_note(f"The report is in {path}.")
 
 
 def command_line() -> str:

@@ -1,56 +1,20 @@
-"""Reading data files for commands, with what the reader decided told on stderr."""
+"""Data files and model files as the commands use them."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import numpy as np
-import typer
+from numpy.typing import NDArray
 
-from ratoon.cli.output import say
-from ratoon.cli.reading import explaining_read, reading_options
-from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.cli.options import MISSING, TASKS, in_shell_words, reading_options, shell_words
+from ratoon.cli.terminal import count, print_note
+from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read, read_groups
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
-MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
-TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
-
-DataFile = Annotated[
-    Path,
-    typer.Argument(
-        help="CSV, TSV, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x; .npy, .h5 stay on disk"
-    ),
-]
-LabelOption = Annotated[
-    str | None, typer.Option("--label", help="Name of the column or variable with the labels.")
-]
-MissingOption = Annotated[
-    str,
-    typer.Option(
-        "--missing", help="Missing values: error, mean, median, zero, drop or drop_samples."
-    ),
-]
-ReadingOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--read",
-        metavar="KEY=VALUE",
-        help="How to read the file, as in sample_sheet=sheet.csv or duplicates=keep; may be"
-        " repeated.",
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
-JobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", help="Fits at the same time, -1 for one per core; results do not depend on it."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
+# ----------------------------------------------------------------------------------- data files
 
 
 def read_samples(
@@ -62,113 +26,193 @@ def read_samples(
     task: str = "auto",
     reading: list[str] | None = None,
 ) -> Dataset:
-    """Read a data file and tell what was decided on the way."""
+    """Read a data file and print what the reader decided."""
     if missing not in MISSING:
         raise InvalidParameterError(
             f"--missing must be one of {', '.join(MISSING)}; got {missing!r}."
         )
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
-    if can_stay_on_disk(path):
-        return _left_on_disk(path, label, missing, quiet=quiet, task=task, reading=reading)
-    with explaining_read():
-        data = read(
-            path,
-            label=label,
-            missing=missing,  # type: ignore[arg-type]
-            task=TASKS[task],  # type: ignore[arg-type]
-            **reading_options(reading),
-        )
+    options = reading_options(reading)
+    with shell_words():
+        if can_stay_on_disk(path):
+            data = _open_on_disk(path, label, missing, task, options)
+        else:
+            data = read(
+                path,
+                label=label,
+                missing=missing,  # type: ignore[arg-type]
+                task=TASKS[task],  # type: ignore[arg-type]
+                **options,
+            )
     if not quiet:
         for note in data.notes:
-            say(f"{path.name}: {note}")
+            print_note(f"{path.name}: {in_shell_words(note)}")
     return data
 
 
-def _left_on_disk(
-    path: Path,
-    label: str | None,
-    missing: str,
-    *,
-    quiet: bool,
-    task: str,
-    reading: list[str] | None,
+def _open_on_disk(
+    path: Path, label: str | None, missing: str, task: str, options: dict[str, Any]
 ) -> Dataset:
     if missing != "error":
         raise InvalidParameterError(
-            f"--missing {missing} needs all samples at once, and those of {path.name} stay on"
-            f" disk.\n  Fill what is missing in the file itself."
+            f"--missing {missing} needs all samples in memory, and the samples of {path.name} stay"
+            f" on disk.\n  Fill in the missing values in the file itself."
         )
-    options = reading_options(reading)
     matrix = options.pop("matrix", None)
     if options:
         raise InvalidParameterError(
-            f"--read {next(iter(options))}=... is not for {path.name}, whose samples stay on disk."
+            f"--read {next(iter(options))}=... does not work with {path.name}, whose samples stay"
+            f" on disk."
         )
-    data = open_stored(path, label=label, matrix=matrix, task=TASKS[task])  # type: ignore[arg-type]
-    if not quiet:
-        for note in data.notes:
-            say(f"{path.name}: {note}")
-    return data
+    return open_stored(
+        path,
+        label=label,
+        matrix=matrix,
+        task=TASKS[task],  # type: ignore[arg-type]
+    )
 
 
-def labels_of(data: Dataset, path: Path) -> Dataset:
-    """Return the data if it has labels, or say how to name them."""
+def with_labels(data: Dataset, path: Path) -> Dataset:
+    """Return the data if it has labels; raise otherwise."""
     if data.y is None:
         raise InvalidInputError(
-            f"{path}: no labels were found.\n"
-            f"  Name their column or variable with --label NAME; `ratoon data show {path.name}`"
-            f" lists what there is."
+            f"{path}: no labels found.\n"
+            f"  Name their column or array with --label NAME; `ratoon data show {path.name}` lists"
+            f" what the file contains."
         )
     return data
 
 
-@contextmanager
-def without_names() -> Iterator[None]:
-    """Let an estimator that knows names take an array without: they have been compared here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield
+def with_classes(data: Dataset, path: Path) -> Dataset:
+    """Return the data if it has at least two classes; raise otherwise."""
+    if data.class_names is None or data.n_classes < 2:
+        raise InvalidInputError(f"{path}: at least two classes are needed to compare methods.")
+    return data
 
 
-def widths_from(text: str | None) -> tuple[int, ...] | None:
-    """Return hidden widths from text such as ``3000,3000``; ``0`` is no hidden layer.
+def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return training rows and held-out rows, with the same class frequencies in both."""
+    from ratoon.experiments import split_rows
 
-    Examples
-    --------
-    >>> widths_from("3000,1000"), widths_from("0"), widths_from(None)
-    ((3000, 1000), (), None)
-    """
-    if text is None:
-        return None
+    assert samples.y is not None
+    return split_rows(samples.y, fraction, seed, stratify=samples.class_names is not None)
+
+
+# ---------------------------------------------------------------------------------- estimators
+
+
+def load_model(path: Path) -> Any:
+    """Return the estimator in a model file."""
+    import ratoon
+
     try:
-        widths = tuple(int(part) for part in str(text).split(","))
-    except ValueError:
-        widths = (-1,)
-    if widths != (0,) and min(widths) < 1:
-        raise InvalidParameterError(
-            f"--hidden must be whole numbers with commas between, as in 3000,3000, or 0 for no"
-            f" hidden layer; got {text!r}."
-        )
-    return () if widths == (0,) else widths
+        return ratoon.load(path)
+    except FormatError as error:
+        raise FormatError(
+            f"{error}\n  Expected a model file, as written by `ratoon train ... -o MODEL`."
+        ) from None
 
 
-def shares_from(text: str | None) -> list[float] | None:
-    """Return numbers from text such as ``0.9,0.1``.
+def task_of(estimator: Any) -> str:
+    """Return the ``--task`` a fitted estimator was trained for."""
+    return "classify" if hasattr(estimator, "classes_") else "regress"
 
-    Examples
-    --------
-    >>> shares_from("0.9,0.1")
-    [0.9, 0.1]
+
+def how_it_was_fitted(estimator: Any) -> str:
+    """Return in words how an estimator was fitted."""
+    from ratoon.history import duration
+
+    history = estimator.history_
+    times = (history.column("train_seconds"), history.column("rewire_seconds"))
+    seconds = duration(float(np.sum(times)))
+    if _is_closed_form(estimator):
+        return f"solved in closed form in {seconds}"
+    return f"trained for {count(len(history), 'epoch')} in {seconds}"
+
+
+def _is_closed_form(estimator: Any) -> bool:
+    """Whether the network was solved for, not trained by gradient descent."""
+    history = estimator.history_
+    return len(history) == 1 and history[0].learning_rate == 0.0
+
+
+def matched(
+    estimator: Any,
+    data: Dataset,
+    path: Path,
+    *,
+    min_coverage: float,
+    id_map: Path | None,
+    quiet: bool,
+) -> Dataset:
+    """Return the samples with the features the estimator was trained on, in that order.
+
+    Features are matched by name if both the model and the data have names, and by position
+    otherwise.  What was missing, ignored or reordered is printed.
     """
-    if text is None:
-        return None
-    try:
-        shares = [float(part) for part in text.split(",")]
-    except ValueError:
-        shares = []
-    if not shares or not np.isfinite(shares).all() or min(shares) <= 0:
-        raise InvalidParameterError(
-            f"--shares must be positive numbers with commas between, as in 0.9,0.1; got {text!r}."
+    from ratoon.estimators.names import align_samples, filling
+
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and data.feature_names is not None:
+        given = replace(data, source=str(path))  # errors name the file as the user did
+        with shell_words():
+            aligned, how = align_samples(estimator, given, id_map=id_map, min_coverage=min_coverage)
+        if not (quiet or how.is_exact):
+            text = f"{how}; {filling(estimator)}" if how.missing else str(how)
+            print_note(f"{path.name}: {text}.")
+        return aligned
+    if id_map is not None:
+        which = "the model" if known is None else str(path)
+        raise InvalidInputError(f"--id-map needs feature names, and {which} has none.")
+    if data.n_features != estimator.n_features_in_:
+        raise InvalidInputError(
+            f"{path}: {data.n_features} features; the model was trained on"
+            f" {estimator.n_features_in_}."
         )
-    return shares
+    return data if known is None else replace(data, feature_names=tuple(map(str, known)))
+
+
+# ----------------------------------------------------------------------------- prior knowledge
+
+
+def topology_from_groups(
+    samples: Dataset,
+    file: Path | None,
+    hidden: tuple[int, ...] | None,
+    *,
+    within: bool,
+    quiet: bool,
+) -> list[Any] | None:
+    """Return the ``topology`` of an estimator with one hidden neuron per group of features.
+
+    If the first hidden layer is wider than the number of groups, its other neurons start
+    unconnected.
+    """
+    if file is None:
+        if within:
+            raise InvalidParameterError("--within needs a file with groups: --groups FILE.")
+        return None
+    if samples.feature_names is None:
+        raise InvalidInputError(
+            f"--groups {file} names features, and the features of the data have no names.\n"
+            f"  Use a format with names, such as CSV with a header, h5ad or a series matrix."
+        )
+    groups = read_groups(file, samples.feature_names)
+    n_groups = len(groups.names)
+    extra = 0 if hidden is None else hidden[0] - n_groups if hidden else -n_groups
+    if extra < 0 or (within and extra > 0):
+        raise InvalidParameterError(
+            f"--groups {file} has {n_groups} groups with members among the features, and each is a"
+            f" neuron of the first hidden layer; --hidden starts with {hidden[0] if hidden else 0}."
+            f"\n  Omit --hidden, or start it with {n_groups}"
+            + (
+                ": with --within a neuron without a group could have no connection."
+                if within
+                else " or more: further neurons start unconnected."
+            )
+        )
+    if not quiet:
+        unknown = f"; {groups.n_unknown:,} members are not features" if groups.n_unknown else ""
+        print_note(f"{file}: {groups!r}{unknown}")
+    return groups.within() if within else groups.topology(extra)

@@ -1,4 +1,4 @@
-"""`ratoon select`: which features matter, as a ranked table."""
+"""`ratoon select`: a ranked table of the strongest features."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import print_json, print_table, say
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
     DataFile,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
+    TaskOption,
+    input_errors,
 )
+from ratoon.cli.samples import read_samples, with_labels
+from ratoon.cli.terminal import print_json, print_note, print_table
 
 COLUMNS = ("rank", "feature", "strength", "spread", "stability", "direction")
 SHOWN = 20
@@ -29,35 +29,36 @@ SHOWN = 20
 
 def select(
     data: DataFile,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many features to keep.")] = 50,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of features to select.")] = 50,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV file for the table; TSV if it ends so."),
+        typer.Option("--output", "-o", help="File for the table: .csv or .tsv."),
     ] = None,
     label: LabelOption = None,
     missing: MissingOption = "error",
     reading: ReadingOption = None,
-    task: Annotated[
-        str, typer.Option(help="classify, regress, or auto: by what the labels are.")
-    ] = "auto",
+    task: TaskOption = "auto",
     unsupervised: Annotated[
         bool,
-        typer.Option("--unsupervised", help="Look at no labels: a sparse denoising autoencoder."),
+        typer.Option("--unsupervised", help="Use no labels: train sparse denoising autoencoders."),
     ] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Networks whose opinions are averaged.")] = 5,
-    picture: Annotated[Path | None, typer.Option(help="Draw the ranking into this file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same table.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Networks trained at the same time.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of networks to average.")] = 5,
+    picture: Annotated[Path | None, typer.Option(help="Draw the ranking to this file.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed. The same seed gives the same table.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of networks trained in parallel.")] = 1,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Rank the features of a data file by what sparse networks make of them.
+    """Rank the features of a data file by the weights of sparse networks.
 
-    The table has one line per feature kept: its strength (share in the
-    strength of all), the spread of that over networks trained on different
-    parts of the samples, its stability (share of the networks in which it is
-    among the first k), and its direction.  The labels are used, so a model
-    tested on the same samples afterwards looks better than it is.
+    Several networks are trained on different parts of the samples.  The table
+    has one line per selected feature: its strength (fraction of the strength
+    of all features) and the standard deviation of it over the networks, its
+    stability (fraction of the networks in which it is among the first k), and
+    its direction.  Selection uses the labels: a model tested on the same
+    samples afterwards looks better than it is.
 
     For example:
 
@@ -73,10 +74,10 @@ def select(
     if unsupervised:
         selector = SparseAutoencoderSelector(k, n_repeats=repeats, random_state=seed)
     else:
-        samples = labels_of(samples, data)
+        samples = with_labels(samples, data)
         selector = SparseFeatureSelector(k, n_repeats=repeats, random_state=seed, n_jobs=jobs)
-    with blaming_the_data():
-        selector.fit(samples.X, samples.y)
+    with input_errors():
+        selector.fit(samples, samples.y)
     rows = ranked_rows(selector, samples)
     if output is not None:
         _write(output, rows)
@@ -90,13 +91,13 @@ def select(
 
 
 def ranked_rows(selector: Any, samples: Any) -> list[dict[str, Any]]:
-    """Return the features kept, strongest first, as plain data."""
+    """Return one row per selected feature, strongest first."""
     from ratoon.estimators.selector_direction import directions
 
     kept = np.argsort(selector.ranking_)[: selector.n_features_]
-    words = [""] * kept.size
+    direction = [""] * kept.size
     if samples.y is not None and samples.y.ndim == 1:
-        words = directions(samples.X[:, kept], samples.y, samples.class_names)
+        direction = directions(samples.X[:, kept], samples.y, samples.class_names)
     return [
         dict(
             zip(
@@ -107,7 +108,7 @@ def ranked_rows(selector: Any, samples: Any) -> list[dict[str, Any]]:
                     float(selector.strength_[j]),
                     float(selector.strength_spread_[j]),
                     float(selector.selection_frequency_[j]),
-                    words[place],
+                    direction[place],
                 ),
                 strict=True,
             )
@@ -136,12 +137,12 @@ def _show(rows: list[dict[str, Any]], selector: Any, output: Path | None, *, qui
     if quiet:
         return
     if not math.isnan(selector.stability_):
-        say(
-            f"Stability index of the choice: {selector.stability_:.2f}"
-            f" (1: all networks agree, 0: chance)."
+        print_note(
+            f"Stability index: {selector.stability_:.2f} (1: all networks select the same features;"
+            f" 0: as random selection)."
         )
     if output is not None:
-        say(f"All {len(rows)} features are in {output}.")
+        print_note(f"All {len(rows)} features are in {output}.")
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -5,26 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from ratoon.cli.config import use_config
-from ratoon.cli.groups import topology_from
-from ratoon.cli.guard import blaming_the_data
-from ratoon.cli.output import density_text, print_json, print_table, say
-from ratoon.cli.ranks import communicator_for, tell_what_if, together
-from ratoon.cli.samples import (
+from ratoon.cli.options import (
     DataFile,
     JsonOption,
     LabelOption,
     MissingOption,
     QuietOption,
     ReadingOption,
-    labels_of,
-    read_samples,
+    TaskOption,
+    input_errors,
+    shell_words,
+    use_config,
     widths_from,
-    without_names,
 )
+from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
+from ratoon.cli.samples import (
+    how_it_was_fitted,
+    read_samples,
+    split,
+    topology_from_groups,
+    with_labels,
+)
+from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
@@ -39,13 +43,14 @@ def train(
         Path | None, typer.Option("--output", "-o", help="Model file to write.")
     ] = None,
     label: LabelOption = None,
-    task: Annotated[
-        str, typer.Option(help="classify, regress, or auto: by what the labels are.")
-    ] = "auto",
+    task: TaskOption = "auto",
     missing: MissingOption = "error",
     reading: ReadingOption = None,
     test: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Hold this fraction back and score on it.")
+        float,
+        typer.Option(
+            min=0.0, max=0.9, help="Hold out this fraction of the samples and score on them."
+        ),
     ] = 0.0,
     config: Annotated[
         Path | None,
@@ -60,26 +65,27 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="paper, fast or large; without it, the default recipe.", rich_help_panel=NETWORK
+            help="Parameters to start from: paper, fast or large.", rich_help_panel=NETWORK
         ),
     ] = None,
     hidden: Annotated[
         str | None,
         typer.Option(
-            help="Widths of hidden layers, as in 3000,3000; 0 for none.", rich_help_panel=NETWORK
+            help="Widths of the hidden layers, such as 3000,3000; 0 for none.",
+            rich_help_panel=NETWORK,
         ),
     ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
-            help="About epsilon * (inputs + outputs) connections in a layer.",
+            help="Sparsity: about epsilon * (inputs + outputs) connections in a layer.",
             rich_help_panel=NETWORK,
         ),
     ] = None,
     density: Annotated[
         float | None,
         typer.Option(
-            help="Instead of epsilon: fraction of possible connections, in (0, 1].",
+            help="Instead of --epsilon: fraction of possible connections, in (0, 1].",
             rich_help_panel=NETWORK,
         ),
     ] = None,
@@ -93,18 +99,19 @@ def train(
     zeta: Annotated[
         float | None,
         typer.Option(
-            help="Fraction of connections that SET replaces at a rewiring.",
+            help="Fraction of connections replaced at a rewiring.",
             rich_help_panel=NETWORK,
         ),
     ] = None,
     dropout: Annotated[
-        float | None, typer.Option(help="Dropout of hidden layers.", rich_help_panel=NETWORK)
+        float | None,
+        typer.Option(help="Dropout rate of the hidden layers.", rich_help_panel=NETWORK),
     ] = None,
     groups: Annotated[
         Path | None,
         typer.Option(
-            help="GMT file or edge list (feature, group): start with a neuron per group, connected"
-            " to its members.",
+            help="GMT file or edge list (feature, group). The first hidden layer starts with one"
+            " neuron per group, connected to its members.",
             exists=True,
             dir_okay=False,
             rich_help_panel=NETWORK,
@@ -114,19 +121,20 @@ def train(
         bool,
         typer.Option(
             "--within",
-            help="With --groups: neurons are never connected to others than their members.",
+            help="With --groups: a neuron is only ever connected to the members of its group.",
             rich_help_panel=NETWORK,
         ),
     ] = False,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the data.", rich_help_panel=TRAINING)
+        int | None,
+        typer.Option(min=1, help="Number of passes over the samples.", rich_help_panel=TRAINING),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Samples per step.", rich_help_panel=TRAINING)
+        int | None, typer.Option(min=1, help="Samples per training step.", rich_help_panel=TRAINING)
     ] = None,
     learning_rate: Annotated[
         float | None,
-        typer.Option(help="Learning rate; giving one means SGD.", rich_help_panel=TRAINING),
+        typer.Option(help="Learning rate of SGD.", rich_help_panel=TRAINING),
     ] = None,
     momentum: Annotated[
         float | None, typer.Option(help="Momentum of SGD.", rich_help_panel=TRAINING)
@@ -134,55 +142,63 @@ def train(
     class_weight: Annotated[
         str | None,
         typer.Option(
-            help="balanced: all classes count the same, however rare.", rich_help_panel=TRAINING
+            help="balanced: all classes have the same total weight.", rich_help_panel=TRAINING
         ),
     ] = None,
     early_stopping: Annotated[
         bool,
         typer.Option(
             "--early-stopping",
-            help="Hold a tenth back; stop when its score no longer rises.",
+            help="Hold out a tenth of the samples; stop when their score stops improving.",
             rich_help_panel=TRAINING,
         ),
     ] = False,
     seed: Annotated[
-        int, typer.Option(min=0, help="Same seed, same model.", rich_help_panel=RUN)
+        int,
+        typer.Option(
+            min=0, help="Random seed. The same seed gives the same model.", rich_help_panel=RUN
+        ),
     ] = 0,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="They do not change results.", rich_help_panel=RUN)
+        int | None,
+        typer.Option(
+            min=1, help="Number of threads. Does not change results.", rich_help_panel=RUN
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Folder of checkpoints, to go on after a stop.", rich_help_panel=RUN),
+        typer.Option(help="Folder for checkpoints, to resume from.", rich_help_panel=RUN),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Epochs between checkpoints.", rich_help_panel=RUN)
+        int, typer.Option(min=1, help="Number of epochs between checkpoints.", rich_help_panel=RUN)
     ] = 10,
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Go on from the newest checkpoint, if any.", rich_help_panel=RUN
+            "--resume",
+            help="Continue from the latest checkpoint, if there is one.",
+            rich_help_panel=RUN,
         ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Only say what memory and time it takes.", rich_help_panel=RUN
+            "--dry-run", help="Show memory and time, and do not train.", rich_help_panel=RUN
         ),
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option(help="Also write a report: one HTML page.", rich_help_panel=RUN),
+        typer.Option(help="Also write a report to this HTML file.", rich_help_panel=RUN),
     ] = None,
-    distributed: Annotated[
+    distributed_by: Annotated[
         str | None,
-        typer.Option(help="mpi: train together with the other ranks.", rich_help_panel=RUN),
+        typer.Option("--distributed", help="mpi: train on all MPI ranks.", rich_help_panel=RUN),
     ] = None,
     average_every: Annotated[
         str,
         typer.Option(
-            help="With ranks: steps between averages; gradients: add them up at every step, as one"
-            " rank would; auto: by what sending costs.",
+            help="With --distributed: steps between averages of the weights; gradients to sum"
+            " gradients at every step, as one rank would; auto to choose by communication cost.",
             rich_help_panel=RUN,
         ),
     ] = "auto",
@@ -206,10 +222,10 @@ def train(
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
     """
     del config
-    world = communicator_for(distributed)
-    speaks = world is None or world.rank == 0
-    remark = None if quiet or not speaks else say
-    quiet = quiet or as_json or not speaks
+    world = communicator_for(distributed_by)
+    is_first = world is None or world.rank == 0
+    print_cost = None if quiet or not is_first else print_note
+    quiet = quiet or as_json or not is_first
     given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -227,39 +243,41 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
-    checkpoints = _checkpoints(checkpoint, every, resume=resume) if speaks else []
-    samples = labels_of(
+    checkpoints = _checkpoints(checkpoint, every, resume=resume) if is_first else []
+    samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
-    given["topology"] = topology_from(
+    given["topology"] = topology_from_groups(
         samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
     )
     estimator = make_estimator(samples, given)
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
-    train_rows, test_rows = _held_out(samples, test, seed)
-    if remark is not None:
-        tell_what_if(world, checkpoint)
+    training, held_out = samples, None
+    if test > 0.0:
+        training_rows, test_rows = split(samples, test, seed)
+        training, held_out = samples.take(training_rows), samples.take(test_rows)
+    if print_cost is not None:
+        print_what_happens_on_failure(world, checkpoint)
     try:
-        with together(world, average_every, tell=remark) as following:
-            callbacks = [*checkpoints, *following]
-            fit(estimator, samples.take(train_rows), callbacks, verbose=not quiet)
+        with distributed(world, average_every, tell=print_cost) as rank_callbacks:
+            fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
-                f"The same command with --resume goes on from {checkpoint}."
+                f"The same command with --resume continues from {checkpoint}."
             ) from None
         raise
-    if not speaks:
+    if not is_first:
         return
     if output is not None:
         estimator.save(output)
-    _report(estimator, samples, train_rows, test_rows, output, as_json=as_json, quiet=quiet)
+    _show_result(estimator, training, held_out, output, as_json=as_json, quiet=quiet)
     if report is not None:
         from ratoon.cli.report import report_training
 
-        report_training(estimator, samples, test_rows, report, quiet=quiet)
+        report_training(estimator, training, held_out, report, quiet=quiet)
 
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
@@ -275,66 +293,55 @@ def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
 
 
 def fit(estimator: Any, samples: Dataset, callbacks: list[Any], *, verbose: bool) -> None:
-    """Fit with callbacks and a progress bar that are not kept as parameters."""
-    # The bar is not given as a callback: who gives one wants a network trained by epochs.
+    """Fit with callbacks and progress output that are not kept as parameters."""
+    # Progress is not a callback here: callbacks imply iterative training.
     estimator.set_params(callbacks=callbacks or None, verbose=int(verbose))
     try:
-        with blaming_the_data():
-            estimator.fit(samples.X, samples.labels)
+        with input_errors():
+            estimator.fit(samples, samples.labels)
     finally:
         estimator.set_params(callbacks=None, verbose=0)
-    if samples.feature_names is not None:
-        estimator.feature_names_in_ = np.array(samples.feature_names, dtype=object)
 
 
 def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
     if folder is None:
         if resume:
-            raise InvalidParameterError("--resume needs the folder: --checkpoint FOLDER.")
+            raise InvalidParameterError(
+                "--resume needs the folder with the checkpoints: --checkpoint FOLDER."
+            )
         return []
     from ratoon.storage import Checkpoint, CheckpointDirectory
 
     if not resume and CheckpointDirectory(folder).numbers():
         raise InvalidInputError(
-            f"{folder} holds checkpoints of an earlier training.\n"
-            f"  Go on from them with --resume, or name an empty folder."
+            f"{folder} contains checkpoints of an earlier training.\n"
+            f"  Continue from them with --resume, or use an empty folder."
         )
     return [Checkpoint(folder, every=every, resume=resume)]
 
 
-def _held_out(samples: Dataset, fraction: float, seed: int) -> tuple[Any, Any]:
-    from ratoon.experiments import split_rows
-
-    assert samples.y is not None
-    rows = np.arange(samples.n_samples)
-    if fraction == 0.0:
-        return rows, rows[:0]
-    return split_rows(samples.y, fraction, seed, stratify=samples.class_names is not None)
-
-
 def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
-    from ratoon.cli.plan import show_plan
+    from ratoon.cli.cost import show_plan
 
-    n_outputs = max(samples.n_classes, 1)
-    planned = estimator.plan(samples.n_features, n_samples=samples.n_samples, n_outputs=n_outputs)
+    with shell_words():
+        planned = estimator.plan(
+            samples.n_features, n_samples=samples.n_samples, n_outputs=max(samples.n_classes, 1)
+        )
     show_plan(planned, as_json=as_json)
 
 
-def _report(
+def _show_result(
     estimator: Any,
-    samples: Dataset,
-    train_rows: Any,
-    test_rows: Any,
+    training: Dataset,
+    held_out: Dataset | None,
     output: Path | None,
     *,
     as_json: bool,
     quiet: bool,
 ) -> None:
     score = None
-    if len(test_rows):
-        held = samples.take(test_rows)
-        with without_names():
-            score = float(estimator.score(held.X, held.labels))
+    if held_out is not None:
+        score = float(estimator.score(held_out, held_out.labels))
     layers = [
         {
             "inputs": layer.n_in,
@@ -349,10 +356,10 @@ def _report(
         print_json(
             {
                 "model": None if output is None else str(output),
-                "samples": len(train_rows),
+                "samples": training.n_samples,
                 "epochs": estimator.n_iter_,
                 "loss": estimator.loss_,
-                "test_samples": len(test_rows),
+                "test_samples": 0 if held_out is None else held_out.n_samples,
                 "test_score": score,
                 "layers": layers,
             }
@@ -360,7 +367,7 @@ def _report(
         return
     print_table(
         "network",
-        ["inputs", "outputs", "connections", "requested density", "achieved"],
+        ["inputs", "outputs", "connections", "requested density", "density"],
         [
             [
                 f"{x['inputs']:,}",
@@ -372,12 +379,14 @@ def _report(
             for x in layers
         ],
     )
-    if score is not None:
-        kind = "accuracy" if samples.class_names is not None else "R squared"
-        print(f"{kind} on {len(test_rows)} held-out samples: {score:.4f}")
+    if held_out is not None:
+        kind = "accuracy" if training.class_names is not None else "R squared"
+        print(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
     if quiet:
         return
+    fitted = how_it_was_fitted(estimator)
+    print_note(f"{fitted[0].upper()}{fitted[1:]} on {count(training.n_samples, 'sample')}.")
     if output is not None:
-        say(f"The model is in {output}.")
+        print_note(f"The model is in {output}.")
     else:
-        say("No model was written; name a file with -o MODEL.")
+        print_note("The model was not saved; use -o MODEL to save it.")

@@ -1,29 +1,33 @@
-"""A progress bar: epochs, loss, score and connections, in a terminal or a notebook."""
+"""Progress of training: a bar in a terminal or a notebook, lines of text elsewhere."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import sys
+import time
+from typing import Any, TextIO
 
 from ratoon.history import EpochRecord
 from ratoon.training.callbacks import Callback
 from ratoon.training.loop import Training
 
 _LEAST_BAR = 10
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 class ProgressBar(Callback):
     """Show how far training is and how well it goes.
 
-    Epoch, loss, score and connections stand to the right of the bar, in this order, as far as the
-    terminal has room for them.
+    Epoch, loss, score and connections are shown to the right of the bar, in this order, as far as
+    they fit into the terminal.  If stderr is a file or a pipe, a line of text is written every five
+    seconds and at the end instead, unless ``file`` is given.
 
     Parameters
     ----------
     description : str
-        What stands to the left of the bar.
+        Text to the left of the bar.
     **options
-        Handed on to ``tqdm.auto.tqdm``: ``file``, ``leave``, ``ncols``, ...
+        Passed to ``tqdm.auto.tqdm``: ``file``, ``leave``, ``ncols``, ...
 
     Examples
     --------
@@ -46,6 +50,11 @@ class ProgressBar(Callback):
         from tqdm.auto import tqdm
 
         self._first = training.epochs_done
+        if "file" not in self.options and not _can_show_bars(tqdm):
+            self._bar = _Lines(
+                self.description, self._first, training.plan.n_epochs, file=sys.stderr
+            )
+            return
         self._bar = tqdm(
             total=max(training.plan.n_epochs - self._first, 1),
             desc=self.description,
@@ -96,3 +105,52 @@ class ProgressBar(Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_bar": None}
+
+
+def _can_show_bars(tqdm: type) -> bool:
+    """Whether a bar can be redrawn: on a terminal, and in a notebook."""
+    in_notebook = any(base.__name__ == "tqdm_notebook" for base in tqdm.__mro__)
+    return in_notebook or sys.stderr.isatty()
+
+
+class _Lines:
+    """Write progress as lines of text; has the methods of a tqdm bar that `ProgressBar` uses."""
+
+    ncols = None
+
+    def __init__(self, description: str, first: int, total: int, file: TextIO) -> None:
+        self.description = description
+        self.first = first
+        self.total = total
+        self.file = file
+        self.n = 0.0
+        self._facts: dict[str, Any] = {}
+        self._started = self._written = time.monotonic()
+        self._is_new = False
+
+    def set_postfix(self, facts: dict[str, Any], *, refresh: bool) -> None:
+        del refresh
+        self._facts = {name: value for name, value in facts.items() if name != "epoch"}
+
+    def update(self, amount: float) -> None:
+        self.n += amount
+        self._is_new = self._is_new or amount > 0
+        if time.monotonic() - self._written >= _SECONDS_BETWEEN_LINES:
+            self._write()
+
+    def close(self) -> None:
+        if self._is_new:
+            self._write()
+
+    def _write(self) -> None:
+        done = round(self.first + self.n, 2)
+        epochs = "epoch" if self.total == 1 else "epochs"
+        facts = "".join(f", {name}={value}" for name, value in self._facts.items())
+        seconds = time.monotonic() - self._started
+        print(
+            f"{self.description}: {done:g} of {self.total} {epochs}{facts} ({seconds:.1f} s)",
+            file=self.file,
+            flush=True,
+        )
+        self._written = time.monotonic()
+        self._is_new = False

@@ -28,15 +28,15 @@ def predictions(ratoon, model, data):
 
 
 def test_a_model_from_disk_is_the_model_from_memory(ratoon, files):
-    told = []
+    outcome = []
     for data, label in (("small.npz", "y"), ("big.h5", "y"), ("X.npy", files / "y.npy")):
         model = files / f"{data}.ratoon"
         done = ratoon(
             "train", files / data, "--label", label, *OPTIONS, "--test", 0.3, "-o", model, "--json"
         )
-        told.append({**json.loads(done.out), "model": None, "loss": None})
-        told[-1]["predictions"] = predictions(ratoon, model, files / data)
-    assert told[0] == told[1] == told[2]
+        outcome.append({**json.loads(done.out), "model": None, "loss": None})
+        outcome[-1]["predictions"] = predictions(ratoon, model, files / data)
+    assert outcome[0] == outcome[1] == outcome[2]
 
 
 def test_a_file_that_stays_on_disk_says_so_and_what_it_cannot(ratoon, files):

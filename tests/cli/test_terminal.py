@@ -1,9 +1,13 @@
-"""Errors on purpose end with a message and a code; all others are left to be seen."""
+"""Expected errors end with a message and an exit code; tables and JSON are printed as given."""
 
+import json
+
+import numpy as np
 import pytest
 import typer
 
-from ratoon.cli.guard import blaming_the_data, guarded
+from ratoon.cli.options import input_errors
+from ratoon.cli.terminal import guarded, print_json, print_table
 from ratoon.errors import FormatError, InvalidInputError
 
 
@@ -26,10 +30,10 @@ def ends(error):
         (FileNotFoundError("nothing there"), 1, "nothing there"),
         (MemoryError(), 1, "not enough memory"),
         (KeyboardInterrupt(), 130, "interrupted."),
-        (KeyboardInterrupt("Go on."), 130, "interrupted. Go on."),
+        (KeyboardInterrupt("Continue."), 130, "interrupted. Continue."),
     ],
 )
-def test_what_can_be_expected_gets_a_message(capsys, error, code, message):
+def test_an_expected_error_ends_with_a_message_and_a_code(capsys, error, code, message):
     assert ends(error) == code
     assert message in capsys.readouterr().err
 
@@ -44,8 +48,21 @@ def test_other_errors_are_not_swallowed(error):
         command()
 
 
-def test_complaints_of_others_about_data_become_ours():
-    with pytest.raises(InvalidInputError, match="NaN"), blaming_the_data():
+def test_value_errors_of_scikit_learn_become_input_errors():
+    with pytest.raises(InvalidInputError, match="NaN"), input_errors():
         raise ValueError("Input X contains NaN.")
-    with pytest.raises(FormatError), blaming_the_data():
-        raise FormatError("ours already")
+    with pytest.raises(FormatError), input_errors():
+        raise FormatError("unchanged")
+
+
+def test_numbers_of_numpy_are_numbers_in_json(capsys):
+    print_json({"a": np.float32(0.5), "b": np.int64(3), "c": np.arange(2)})
+    assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": 3, "c": [0, 1]}
+
+
+def test_square_brackets_survive_in_tables(capsys):
+    print_table("x [bold]", ["[name]"], [["[red]gene"]])
+    shown = capsys.readouterr().out
+    assert "x [bold]" in shown
+    assert "[name]" in shown
+    assert "[red]gene" in shown
