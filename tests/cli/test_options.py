@@ -80,7 +80,7 @@ def test_label_and_missing_are_named_as_options(ratoon, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("id,a,b,c\nA,1,x,u\nB,2,y,u\nC,3,x,v\n")
     outcome = ratoon("data", "show", table)
-    assert "pass --label NAME; if it names the samples, pass --read index=NAME" in outcome.err
+    assert "--label NAME; if it contains the sample names, pass --read index=NAME" in outcome.err
     table.write_text("id,a,class\nA,1,x\nB,,y\nC,3,x\n")
     assert "Pass --missing mean" in ratoon("train", table).err
 
