@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.evolution.neurons import idle_neurons
+from ratoon.evolution.contrib.neurons import idle_neurons
 from ratoon.initialise import (
     STARTS,
     compare_start,

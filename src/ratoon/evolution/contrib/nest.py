@@ -16,8 +16,8 @@ import numpy as np
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import LayerState, State, StatefulStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.contrib.neurons import Growth, bridges, idle_neurons
 from ratoon.evolution.grow import gradients_at, laid_out_anew, largest_positions, signals_of
-from ratoon.evolution.neurons import Growth, bridges, idle_neurons
 from ratoon.evolution.prune import strongest
 from ratoon.kernels.absent import grow_at
 from ratoon.rng import derive_generator

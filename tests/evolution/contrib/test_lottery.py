@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import find_ticket
-from ratoon.evolution.lottery import with_other_weights
+from ratoon.evolution.contrib.lottery import with_other_weights
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.network import SparseMLP
 from ratoon.topology import Topology

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import DeepR, LayerState, start_state
-from ratoon.evolution.deep_r import draw_signs
+from ratoon.evolution.contrib.deep_r import draw_signs
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK, network, random_layer
 from tests.evolution.dense import assert_twins_agree

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.evolution.base import LayerState, LayerwiseStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.contrib.neurons import importance
 from ratoon.evolution.grow import laid_out_anew
-from ratoon.evolution.neurons import importance
 from ratoon.evolution.set import SET
 from ratoon.kernels.absent import grow_at
 from ratoon.topology import Rewiring

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import SET, Clock, LayerState, NeuronPruning, RigL, Static
-from ratoon.evolution.neurons import importance
+from ratoon.evolution.contrib.neurons import importance
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK, network
 from tests.evolution.dense import assert_twins_agree

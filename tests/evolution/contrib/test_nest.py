@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import Clock, LayerState, NeST, start_state
-from ratoon.evolution.neurons import bridges, idle_neurons
+from ratoon.evolution.contrib.neurons import bridges, idle_neurons
 from ratoon.topology import Topology
 from tests.evolution.cases import assert_consistent, network, random_layer
 from tests.evolution.dense import assert_twins_agree

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from ratoon.evolution import SET, LayerState, paper
+from ratoon.evolution import SET, LayerState
+from ratoon.evolution.contrib import paper
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK
 
