@@ -5,12 +5,14 @@ All of them keep to what a layer allows (`LayerState.allowed`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.evolution.allocate import distinct
 from ratoon.evolution.base import LayerState, Signals
 from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent
 from ratoon.rng import derive_generator
@@ -149,6 +151,55 @@ def with_more(layer: LayerState, rewiring: Rewiring, count: int, seed: int) -> R
     everything = np.arange(rewiring.topology.n_connections)
     half_way = replace(layer, topology=rewiring.topology)
     return then(rewiring, grow_uniformly(half_way, everything, count, seed))
+
+
+def draw_by_strength(signals: Signals, n_drawn: int, rng: np.random.Generator) -> IntArray:
+    """Draw positions whose ends are likely in proportion to their summed magnitude.
+
+    Distinct and ascending, so there may be fewer than were drawn.
+
+    Examples
+    --------
+    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
+    >>> draw_by_strength((x, d), 50, np.random.default_rng(0))  # only 3 and 5 have a gradient
+    array([3, 5])
+    """
+    ends = []
+    for rows in signals:
+        strength = np.abs(rows).sum(axis=1, dtype=np.float64)
+        total = strength.sum()
+        if not (total > 0 and math.isfinite(total)):
+            return np.empty(0, dtype=np.int64)
+        # How often each neuron is drawn, instead of which one is drawn each time: much faster.
+        times = rng.multinomial(n_drawn, strength / total)
+        ends.append(np.repeat(np.arange(times.size), times))
+    positions, outputs = ends
+    rng.shuffle(outputs)
+    positions *= signals[1].shape[0]
+    positions += outputs
+    return distinct(positions)
+
+
+def draw_among(
+    positions: IntArray, signals: Signals, n_drawn: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw from given positions, likely in proportion to the summed magnitudes of their ends.
+
+    Distinct and ascending, if they were.
+
+    Examples
+    --------
+    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
+    >>> draw_among(np.array([0, 3, 4]), (x, d), 50, np.random.default_rng(0))
+    array([3])
+    """
+    n_out = signals[1].shape[0]
+    of_inputs, of_outputs = (np.abs(rows).sum(axis=1, dtype=np.float64) for rows in signals)
+    strength = of_inputs[positions // n_out] * of_outputs[positions % n_out]
+    total = strength.sum()
+    if not (total > 0 and math.isfinite(total)):
+        return np.empty(0, dtype=np.int64)
+    return positions[rng.multinomial(n_drawn, strength / total) > 0]
 
 
 def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:

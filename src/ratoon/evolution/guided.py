@@ -24,8 +24,13 @@ from ratoon import kernels
 from ratoon.errors import InvalidInputError, InvalidParameterError, check_fraction
 from ratoon.evolution.base import LayerState, layer_seed
 from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.contrib.gse import draw_among, draw_by_strength
-from ratoon.evolution.grow import empty_allowed, grow_uniformly, with_more
+from ratoon.evolution.grow import (
+    draw_among,
+    draw_by_strength,
+    empty_allowed,
+    grow_uniformly,
+    with_more,
+)
 from ratoon.evolution.prune import strongest_of_each_sign
 from ratoon.evolution.set import GROWN_WEIGHTS
 from ratoon.initialise import weight_scale

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import GSE, Clock, LayerState
-from ratoon.evolution.contrib.gse import draw_by_strength, largest
+from ratoon.evolution.grow import draw_by_strength, largest
 from ratoon.topology import Topology
 from tests.evolution.cases import network, random_layer
 from tests.evolution.dense import assert_twins_agree, cosine

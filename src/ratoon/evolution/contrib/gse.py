@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from ratoon.errors import InvalidParameterError, check_fraction
-from ratoon.evolution.allocate import distinct
-from ratoon.evolution.base import LayerState, LayerwiseStrategy, Signals
+from ratoon.evolution.base import LayerState, LayerwiseStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.evolution.grow import (
+    draw_among,
+    draw_by_strength,
     empty_allowed,
     gradients_at,
     largest,
@@ -26,7 +25,7 @@ from ratoon.evolution.grow import (
 from ratoon.evolution.prune import strongest
 from ratoon.kernels.absent import empty_among, grow_at
 from ratoon.rng import derive_generator
-from ratoon.topology import IntArray, Rewiring
+from ratoon.topology import Rewiring
 
 
 @dataclass(frozen=True)
@@ -93,52 +92,3 @@ class GSE(LayerwiseStrategy):
         ]
         rewiring = grow_at(topology, kept, chosen)
         return with_more(layer, rewiring, n_replaced - chosen.size, seed)
-
-
-def draw_by_strength(signals: Signals, n_drawn: int, rng: np.random.Generator) -> IntArray:
-    """Draw positions whose ends are likely in proportion to their summed magnitude.
-
-    Distinct and ascending, so there may be fewer than were drawn.
-
-    Examples
-    --------
-    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
-    >>> draw_by_strength((x, d), 50, np.random.default_rng(0))  # only 3 and 5 have a gradient
-    array([3, 5])
-    """
-    ends = []
-    for rows in signals:
-        strength = np.abs(rows).sum(axis=1, dtype=np.float64)
-        total = strength.sum()
-        if not (total > 0 and math.isfinite(total)):
-            return np.empty(0, dtype=np.int64)
-        # How often each neuron is drawn, instead of which one is drawn each time: much faster.
-        times = rng.multinomial(n_drawn, strength / total)
-        ends.append(np.repeat(np.arange(times.size), times))
-    positions, outputs = ends
-    rng.shuffle(outputs)
-    positions *= signals[1].shape[0]
-    positions += outputs
-    return distinct(positions)
-
-
-def draw_among(
-    positions: IntArray, signals: Signals, n_drawn: int, rng: np.random.Generator
-) -> IntArray:
-    """Draw from given positions, likely in proportion to the summed magnitudes of their ends.
-
-    Distinct and ascending, if they were.
-
-    Examples
-    --------
-    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
-    >>> draw_among(np.array([0, 3, 4]), (x, d), 50, np.random.default_rng(0))
-    array([3])
-    """
-    n_out = signals[1].shape[0]
-    of_inputs, of_outputs = (np.abs(rows).sum(axis=1, dtype=np.float64) for rows in signals)
-    strength = of_inputs[positions // n_out] * of_outputs[positions % n_out]
-    total = strength.sum()
-    if not (total > 0 and math.isfinite(total)):
-        return np.empty(0, dtype=np.int64)
-    return positions[rng.multinomial(n_drawn, strength / total) > 0]
