@@ -1,4 +1,4 @@
-"""What the pages on strategies show runs, and says what is true."""
+"""The examples on the pages about strategies run, and the pages have all sections."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_every_strategy_has_a_page_and_is_in_the_table(name):
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.stem != "index"], ids=lambda page: page.stem
 )
-def test_every_page_has_idea_picture_cost_and_reference(page):
+def test_every_page_has_all_sections_and_a_picture(page):
     text = page.read_text()
     for part in ("**Idea.**", "**Cost.**", "**When.**", "**Reference"):
         assert part in text, f"{page.name} lacks {part}"
@@ -72,7 +72,7 @@ def test_the_strategy_of_the_guide_is_twenty_lines():
         contract.test_connections_values_and_momentum_stay_together,
         contract.test_new_weights_are_finite_and_of_the_layer_s_type,
         contract.test_the_number_of_threads_changes_nothing,
-        contract.test_what_a_strategy_is_given_stays_as_it_was,
+        contract.test_the_arguments_of_a_strategy_are_not_changed,
         contract.test_a_layer_without_connections_among_others_survives,
     ],
     ids=lambda check: check.__name__,

@@ -9,6 +9,8 @@ from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
 from ratoon.evolution.base import LayerState as LayerState
 from ratoon.evolution.base import LayerwiseStrategy as LayerwiseStrategy
 from ratoon.evolution.base import Reweighted as Reweighted
+from ratoon.evolution.base import Scheduled as Scheduled
+from ratoon.evolution.base import ScheduledFraction as ScheduledFraction
 from ratoon.evolution.base import State as State
 from ratoon.evolution.base import StatefulStrategy as StatefulStrategy
 from ratoon.evolution.base import Strategy as Strategy

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import pytest
 
+from ratoon.evolution import allocate
 from ratoon.evolution.contrib import lottery, paper
 
 
@@ -25,3 +26,8 @@ def test_the_old_module_returns_the_same_object_and_warns(old, new, name):
 def test_an_unknown_name_of_an_old_module_raises_an_attribute_error():
     with pytest.raises(AttributeError, match="rewire_twice"):
         _ = import_module("ratoon.evolution.paper").rewire_twice
+
+
+def test_the_old_name_of_split_in_proportion_returns_it_and_warns():
+    with pytest.warns(DeprecationWarning, match="split_in_proportion"):
+        assert allocate.shares is allocate.split_in_proportion

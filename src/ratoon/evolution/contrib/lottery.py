@@ -1,10 +1,8 @@
-"""The lottery ticket experiment (Frankle and Carbin, ICLR 2019): not a strategy, a baseline.
+"""The lottery ticket experiment (Frankle and Carbin, ICLR 2019): a baseline, not a strategy.
 
-Train, prune the smallest weights, put the others back to where they started, train again, and so on
-for several rounds.  What is left, with its first weights, is a *ticket*.  It takes a whole training
-per round and begins with all connections there can be, so it is for models that fit densely.
-Exact as published, with one pruning fraction for hidden layers and one for the last.  Cost between
-two rounds: sorting each layer's magnitudes.
+Each round trains the network, prunes the smallest weights and resets the others to their initial
+values.  The connections left, with their initial weights, are a *ticket*.  A round takes a whole
+training and the first one starts from a dense network, so the model must fit into memory densely.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ratoon.errors import InvalidParameterError, check_fraction
-from ratoon.evolution.grow import laid_out_anew
+from ratoon.evolution.grow import retiled
 from ratoon.evolution.prune import strongest
 from ratoon.initialise import first_weights
 from ratoon.kernels.absent import grow_at
@@ -25,7 +23,7 @@ from ratoon.rng import derive_seed
 
 @dataclass(frozen=True, eq=False)
 class LotteryRound:
-    """One round: the layers it started from, and the same after training."""
+    """One round: the layers before and after training."""
 
     ticket: list[SparseLayer]
     trained: list[SparseLayer]
@@ -45,25 +43,28 @@ def find_ticket(
     zeta: float = 0.2,
     output_zeta: float | None = None,
 ) -> list[LotteryRound]:
-    """Train, prune by magnitude, rewind, repeat.
+    """Train, prune by magnitude and reset the weights, for several rounds.
+
+    After a round, the ``round(zeta * n)`` smallest of a layer's n weights are pruned; the others
+    are reset to their initial values.
 
     Parameters
     ----------
     layers : sequence of SparseLayer
-        The network to begin with, usually with full layers; left as it is.
+        The initial network, usually with full layers; it is not changed.
     train : callable
-        Trains the layers it is given in place.
+        Trains the layers it is passed, in place.
     rounds : int, default=5
-        Trainings.
+        Number of trainings.
     zeta : float, default=0.2
         Fraction of a layer's connections pruned after a round.
     output_zeta : float, optional
-        The same for the last layer; half of zeta if not given, as in the paper.
+        The same for the last layer; the default is half of zeta, as in the paper.
 
     Returns
     -------
     list of LotteryRound
-        The first is the whole network; each later one has fewer connections.
+        The first holds the whole network; each later one has fewer connections.
 
     Examples
     --------
@@ -85,22 +86,22 @@ def find_ticket(
         train(trained)
         history.append(LotteryRound(ticket, trained))
         ticket = [
-            rewound(before, after, last_zeta if index == len(layers) - 1 else zeta)
+            pruned_and_reset(before, after, last_zeta if index == len(layers) - 1 else zeta)
             for index, (before, after) in enumerate(zip(ticket, trained, strict=True))
         ]
     return history
 
 
-def rewound(before: SparseLayer, after: SparseLayer, zeta: float) -> SparseLayer:
-    """Return a layer as before training, without the connections that training left weakest."""
+def pruned_and_reset(before: SparseLayer, after: SparseLayer, zeta: float) -> SparseLayer:
+    """Return a layer as before training, without the connections weakest after training."""
     kept = strongest(after.weights, round(zeta * after.n_connections))
     layer = before.copy()
-    layer.apply(laid_out_anew(grow_at(before.topology, kept, np.empty(0, dtype=np.int64))))
+    layer.apply(retiled(grow_at(before.topology, kept, np.empty(0, dtype=np.int64))))
     return layer
 
 
 def with_other_weights(ticket: Sequence[SparseLayer], seed: int) -> list[SparseLayer]:
-    """Return the same topologies with first weights drawn anew: the paper's control."""
+    """Return the same topologies with new random weights: the control of the paper."""
     layers = [layer.copy() for layer in ticket]
     for index, layer in enumerate(layers):
         layer.weights = first_weights(

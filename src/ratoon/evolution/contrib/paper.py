@@ -1,15 +1,15 @@
-"""SET's prune and grow as its paper writes it down, twice, for study and for comparison.
+"""The two implementations of SET's prune and grow in its paper, for study and comparison.
 
 Liu et al., "Sparse evolutionary deep learning with over one million artificial neurons on
 commodity hardware" (Neural Computing and Applications 33, 2021), gives two implementations of the
 same cycle on SciPy matrices: I visits one connection at a time, II works on whole arrays.  Both
-draw places at random and try again where one is taken.  That ends quickly while a layer is nearly
-empty, and takes hundreds of rounds once it is nearly full; what `ratoon.evolution.SET` does
-instead (draw ranks among the empty places) takes the same time for any density.
+draw positions at random and repeat the draw if a position is occupied.  That is fast while a layer
+is nearly empty, and takes hundreds of rounds when it is nearly full.  `ratoon.evolution.SET` draws
+ranks among the empty positions instead, which takes the same time at any density.
 
-Nothing in the library uses these functions.  A test shows that they and `SET` agree; a benchmark
-shows their times.  Where the released code is loose they are exact: the number of connections
-never changes, also when a weight is 0.
+The library does not use these functions.  A test shows that they agree with `SET`; a benchmark
+measures their times.  Unlike the released code they never change the number of connections, also
+when a weight is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Matrix = Any  # a SciPy sparse array, inputs x outputs
 def rewire_one_by_one(
     weights: Matrix, zeta: float, rng: np.random.Generator, *, sigma: float = 0.1
 ) -> Matrix:
-    """Replace connections one at a time, in plain Python: Implementation I.
+    """Replace connections one at a time, in Python loops: Implementation I.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def rewire_one_by_one(
     zeta : float
         Fraction of the connections of each sign to replace.
     rng : numpy.random.Generator
-        Where random numbers come from.
+        Random number generator.
     sigma : float
         Standard deviation of new weights.
 
@@ -51,20 +51,20 @@ def rewire_one_by_one(
     for row, column, value in zip(*matrix.coords, matrix.data, strict=True):
         connections[int(row), int(column)] = float(value)
 
-    # Removal of small weights, apart for each sign.
+    # Removal of small weights, separately for each sign.
     n_missing = 0
     for positive in (True, False):
-        places = [place for place, value in connections.items() if (value >= 0) == positive]
-        places.sort(key=lambda place: abs(connections[place]))
-        for place in places[: round(zeta * len(places))]:
-            del connections[place]
+        positions = [key for key, value in connections.items() if (value >= 0) == positive]
+        positions.sort(key=lambda position: abs(connections[position]))
+        for position in positions[: round(zeta * len(positions))]:
+            del connections[position]
             n_missing += 1
 
     # Addition of random weights.
     while n_missing > 0:
-        place = (int(rng.integers(n_rows)), int(rng.integers(n_columns)))
-        if place not in connections:
-            connections[place] = float(rng.normal(0.0, sigma))
+        position = (int(rng.integers(n_rows)), int(rng.integers(n_columns)))
+        if position not in connections:
+            connections[position] = float(rng.normal(0.0, sigma))
             n_missing -= 1
 
     rows, columns = zip(*connections, strict=True) if connections else ((), ())
@@ -75,9 +75,9 @@ def rewire_one_by_one(
 def rewire_vectorised(
     weights: Matrix, zeta: float, rng: np.random.Generator, *, sigma: float = 0.1
 ) -> Matrix:
-    """Replace connections on whole arrays: Implementation II.
+    """Replace connections with array operations: Implementation II.
 
-    Takes the parameters of `rewire_one_by_one`.
+    The parameters are those of `rewire_one_by_one`.
 
     Examples
     --------
@@ -91,16 +91,16 @@ def rewire_vectorised(
     values = matrix.data
     occupied = matrix.coords[0].astype(np.int64) * n_columns + matrix.coords[1]
 
-    # Removal of small weights, apart for each sign.
-    stays = np.ones(values.size, dtype=bool)
+    # Removal of small weights, separately for each sign.
+    is_kept = np.ones(values.size, dtype=bool)
     for slots in (np.flatnonzero(values >= 0), np.flatnonzero(values < 0)):
         weakest_first = slots[np.argsort(np.abs(values[slots]), kind="stable")]
-        stays[weakest_first[: round(zeta * slots.size)]] = False
-    n_missing = int(np.count_nonzero(~stays))
-    values, occupied = values[stays], occupied[stays]
+        is_kept[weakest_first[: round(zeta * slots.size)]] = False
+    n_missing = int(np.count_nonzero(~is_kept))
+    values, occupied = values[is_kept], occupied[is_kept]
 
-    # Addition of random weights: draw as many as are missing, drop those that are taken.
-    fresh = rng.normal(0.0, sigma, size=n_missing).astype(values.dtype)
+    # Addition of random weights: draw the missing number, drop occupied positions.
+    new_values = rng.normal(0.0, sigma, size=n_missing).astype(values.dtype)
     while n_missing > 0:
         drawn = rng.integers(n_rows, size=n_missing) * n_columns
         drawn += rng.integers(n_columns, size=n_missing)
@@ -108,6 +108,6 @@ def rewire_vectorised(
         occupied = np.concatenate((occupied, drawn))
         n_missing -= drawn.size
 
-    data = np.concatenate((values, fresh))
+    data = np.concatenate((values, new_values))
     coords = (occupied // n_columns, occupied % n_columns)
     return scipy.sparse.coo_array((data, coords), shape=matrix.shape).tocsr()
