@@ -81,7 +81,7 @@ def assert_consistent(layer, rewiring):
     kept = rewiring.origin != GROWN
     origin = rewiring.origin[kept]
     assert np.unique(origin).size == origin.size, "origins are distinct"
-    assert np.array_equal(new.positions[kept], old.positions[origin]), "kept connections keep their position"
+    assert np.array_equal(new.positions[kept], old.positions[origin]), "kept ones do not move"
     for values in layer.state:
         carried = rewiring.carry(values)
         assert np.array_equal(carried[kept], values[origin])
