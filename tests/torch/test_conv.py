@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
 from ratoon.evolution import LayerwiseStrategy, RewiringSchedule  # noqa: E402
 from ratoon.topology import Rewiring  # noqa: E402
-from ratoon.torch import Evolver, SparseConv2d, conv_ops  # noqa: E402
+from ratoon.torch import Evolver, SparseConv2d  # noqa: E402
+from ratoon.torch import conv as conv_ops  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ratoon import kernels  # noqa: E402
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
 from ratoon.layers import make_layer  # noqa: E402
 from ratoon.topology import Topology  # noqa: E402
-from ratoon.torch import SparseLinear, ops, rows  # noqa: E402
+from ratoon.torch import SparseLinear, ops  # noqa: E402
 
 
 @pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
@@ -102,7 +102,7 @@ def test_operators_pass_the_checks_of_torch_library():
         (torch.randn(4, 8).double(), x.detach(), layer.values.detach(), *buffers, True),
         test_utils=checks,
     )
-    torch.library.opcheck(rows.to_rows, (torch.randn(5, 3, requires_grad=True),))
+    torch.library.opcheck(ops.to_rows, (torch.randn(5, 3, requires_grad=True),))
 
 
 def test_the_gradient_of_the_input_is_computed_only_when_needed(monkeypatch):

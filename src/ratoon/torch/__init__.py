@@ -7,12 +7,12 @@ and backward run on ratoon's kernels, on the CPU, in float32 or float64.
 
 from __future__ import annotations
 
-from ratoon.torch.cells import SparseGRUCell as SparseGRUCell
-from ratoon.torch.cells import SparseLSTMCell as SparseLSTMCell
 from ratoon.torch.connections import SparseConnections as SparseConnections
 from ratoon.torch.conv import SparseConv2d as SparseConv2d
 from ratoon.torch.evolver import Evolver as Evolver
 from ratoon.torch.linear import SparseLinear as SparseLinear
 from ratoon.torch.recurrent import SparseGRU as SparseGRU
+from ratoon.torch.recurrent import SparseGRUCell as SparseGRUCell
 from ratoon.torch.recurrent import SparseLSTM as SparseLSTM
+from ratoon.torch.recurrent import SparseLSTMCell as SparseLSTMCell
 from ratoon.torch.sparsify import sparsify_ as sparsify_

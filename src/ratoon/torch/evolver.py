@@ -1,14 +1,18 @@
-"""Evolver: strategies of `ratoon.evolution` at work on a PyTorch model."""
+"""Evolver: rewire the sparse layers of a PyTorch model by the strategies of `ratoon.evolution`."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.evolution import (
     Clock,
     InPlaceStrategy,
@@ -32,7 +36,44 @@ from ratoon.torch.carry import (
     signals_of,
 )
 from ratoon.torch.connections import SparseConnections
-from ratoon.torch.ranks import check_agreement, group_of, heard_by_all
+
+
+def group_of(model: torch.nn.Module) -> Any | None:
+    """Return the process group that trains the model, or None if this process does it alone."""
+    for module in model.modules():
+        if isinstance(module, DistributedDataParallel):
+            return module.process_group
+    return None
+
+
+def heard_by_all(signals: Signals, group: Any) -> Signals:
+    """Return what flowed through a layer on all ranks, in their order.
+
+    Each rank's loss is the mean of its own samples, and DDP takes the mean of the ranks.
+    """
+    parts: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(parts, signals, group=group)
+    inputs, errors = (np.concatenate(kind, axis=1) for kind in zip(*parts, strict=True))
+    errors /= len(parts)
+    return inputs, errors
+
+
+def check_agreement(layers: Sequence[SparseConnections], group: Any) -> None:
+    """Raise unless all ranks have the same connections and weights."""
+    digest = hashlib.sha256()
+    for layer in layers:
+        digest.update(layer.topology.content_hash().encode())
+        digest.update(layer.values.detach().numpy().tobytes())
+    mine = int.from_bytes(digest.digest()[:7], "little")
+    ends = torch.tensor([mine, -mine])
+    dist.all_reduce(ends, dist.ReduceOp.MAX, group=group)
+    if ends[0] != -ends[1]:
+        raise RatoonError(
+            "ranks disagree about the connections after a rewiring.\n"
+            "  Give all of them the same seed, strategy and optimizer, and run them on the same"
+            " instruction set (RATOON_ISA)."
+        )
+
 
 FOREVER = 2**62
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ratoon.errors import InvalidInputError
 from ratoon.topology import Topology
-from ratoon.torch.connections import SparseConnections
-from ratoon.torch.convert import as_values
+from ratoon.torch.connections import SparseConnections, as_values
 
 
 class SparseLinear(SparseConnections):
@@ -40,7 +39,7 @@ class SparseLinear(SparseConnections):
     Notes
     -----
     The input may have any number of leading dimensions.  The output is a transposed view in
-    memory, batch innermost (see `ratoon.torch.rows`); where some code insists on ``view`` across
+    memory, batch innermost (see `ratoon.torch.ops`); where some code insists on ``view`` across
     features, use ``reshape``, or ``contiguous`` before it.
 
     Layers with the same arguments, the seed included, have the same topology.

@@ -1,7 +1,11 @@
-"""Operators: ratoon's kernels as PyTorch sees them, with gradients.
+"""Operators: ratoon's kernels as PyTorch operators, their layout and their gradients.
 
-They work on rows (see `ratoon.torch.rows`) and are opaque to `torch.compile`, which only knows
-their shapes.
+The kernels work on rows: one row per neuron, one column per sample.  PyTorch's tensors have samples
+as rows.  The output of a sparse layer is therefore a *transposed view* of its rows: of the usual
+shape, with the batch as the innermost dimension in memory.  Elementwise operations keep that order,
+so nothing is copied between two sparse layers.
+
+Operators are opaque to `torch.compile`, which only knows their shapes.
 """
 
 from __future__ import annotations
@@ -10,12 +14,105 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ratoon import kernels
-from ratoon.kernels import Rule
-from ratoon.torch.gradients import register_gradients
+from ratoon.kernels import LANES, Rule
 from ratoon.torch.handles import handle_of
-from ratoon.torch.rows import as_array
+
+# Above this many samples PyTorch turns a matrix faster than NumPy, below it is the other way
+# round (measured for 32 x 54,675 up to 4096 x 768).
+_LARGE_BATCH = 512
+
+
+def padded_size(batch: int) -> int:
+    """Return the columns that the kernels need for that many samples.
+
+    Examples
+    --------
+    >>> [padded_size(batch) for batch in (1, 2, 8, 9)]
+    [1, 8, 8, 16]
+    """
+    return batch if batch <= 1 else -(-batch // LANES) * LANES
+
+
+def lies_in_rows(x: torch.Tensor) -> bool:
+    """Whether the transpose of samples x features is what the kernels take, as it lies."""
+    return bool(x.shape[0] == padded_size(x.shape[0]) and x.t().is_contiguous())
+
+
+def as_array(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return the NumPy array on a tensor's memory, or on a copy in C order and aligned."""
+    plain = tensor.detach()
+    if plain.ndim == 2 and not plain.is_contiguous() and plain.shape[1] > _LARGE_BATCH:
+        plain = plain.contiguous()
+    return np.require(plain.numpy(), requirements=["C", "A"])
+
+
+@torch.library.custom_op("ratoon::to_rows", mutates_args=())
+def to_rows(x: torch.Tensor) -> torch.Tensor:
+    """Turn samples x features into features x samples, padded with zeros."""
+    batch, n_features = x.shape
+    lanes = padded_size(batch)
+    if batch == lanes and batch > _LARGE_BATCH:
+        return x.t().clone(memory_format=torch.contiguous_format)
+    rows = np.empty((n_features, lanes), dtype=x.detach().numpy().dtype)
+    rows[:, :batch] = x.detach().numpy().T
+    rows[:, batch:] = 0
+    return torch.from_numpy(rows)
+
+
+@to_rows.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    batch, n_features = x.shape
+    return x.new_empty((n_features, padded_size(batch)))
+
+
+def _remember_batch(ctx: Any, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+    del output
+    ctx.batch = inputs[0].shape[0]
+
+
+def _from_rows(ctx: Any, d_rows: torch.Tensor) -> torch.Tensor:
+    return d_rows[:, : ctx.batch].t()
+
+
+to_rows.register_autograd(_from_rows, setup_context=_remember_batch)
+
+
+def register_gradients(operator: Any, backward: Any, *, bias_sums_over: tuple[int, ...]) -> None:
+    """Tell PyTorch the derivatives of an operator, and that there are no second ones.
+
+    ``bias_sums_over`` are the dimensions of the output along which a bias is repeated.
+    """
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        del output
+        x, values, bias, grid, starts, packed, token, _, *more = inputs
+        ctx.with_bias, ctx.more = bias is not None, more
+        ctx.save_for_backward(x, values, grid, starts, packed, token)
+
+    def gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, values, *topology = ctx.saved_tensors
+        wants_x, wants_values, wants_bias, *others = ctx.needs_input_grad
+        d_x = d_values = d_bias = None
+        if wants_x or wants_values:
+            d_values, d_x = backward(d_out, x, values, *topology, *ctx.more, wants_x)
+        if ctx.with_bias and wants_bias:
+            d_bias = d_out.sum(dim=bias_sums_over)
+        return d_x if wants_x else None, d_values, d_bias, *(None for _ in others)
+
+    operator.register_autograd(gradients, setup_context=keep)
+    backward.register_autograd(refuse_second_derivatives)
+
+
+def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
+    """Say that there are none, and what to do."""
+    del ctx, gradients
+    raise NotImplementedError(
+        "sparse layers have first derivatives only: the gradient of a gradient was asked for.\n"
+        "  Leave out `create_graph=True`, or use `to_dense()` where second derivatives are needed."
+    )
 
 
 @torch.library.custom_op("ratoon::linear", mutates_args=(), device_types="cpu")
