@@ -57,14 +57,14 @@ def test_layers_record_signals_only_in_the_step_before_a_rewiring():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evolver = Evolver(model, optimizer, Listen())  # every second step
-    heard = []
+    recorded = []
     for _ in range(4):
         one_step(model, optimizer, torch.randn(8, 30))
-        heard.append(len(model[0].handle.heard))
+        recorded.append(len(model[0].handle.recorded))
         evolver.step()
 
-    assert heard == [0, 1, 0, 1]
-    assert not model[0].handle.heard
+    assert recorded == [0, 1, 0, 1]
+    assert not model[0].handle.recorded
 
 
 def test_set_does_not_record_signals():
@@ -74,7 +74,7 @@ def test_set_does_not_record_signals():
 
     one_step(model, optimizer, torch.randn(8, 30))
 
-    assert not model[0].handle.heard
+    assert not model[0].handle.recorded
 
 
 def test_a_missing_backward_pass_raises_an_error_with_advice():

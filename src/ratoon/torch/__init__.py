@@ -1,8 +1,8 @@
-"""Sparse layers and evolving topologies inside PyTorch.
+"""Sparse layers and evolving topologies in PyTorch.
 
-A sparse layer holds its weights as a parameter of one dimension and its topology as buffers, so
+A sparse layer stores its weights as a one-dimensional parameter and its topology as buffers, so
 optimizers, `state_dict`, safetensors and `torch.compile` work as with any other layer.  Forward
-and backward run on ratoon's kernels, on the CPU, in float32 or float64.
+and backward pass use ratoon's kernels, on the CPU, in float32 or float64.
 """
 
 from __future__ import annotations

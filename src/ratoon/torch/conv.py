@@ -29,7 +29,7 @@ NUMBERS_AT_ONCE = 2**19
 
 
 def image_size(height: int, width: int, geometry: Geometry) -> tuple[int, int]:
-    """Return height and width of the output for an image of that size.
+    """Return height and width of the output for an image.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def _arguments(geometry: Geometry) -> dict[str, tuple[int, int]]:
 
 
 def _groups(x: torch.Tensor, n_windows: int, geometry: Geometry) -> Iterator[slice]:
-    """Yield so many images at a time that their windows fit the cache."""
+    """Yield slices of images whose windows fit the cache."""
     per_image = max(1, x.shape[1] * geometry[0] * geometry[1] * n_windows)
     size = max(1, NUMBERS_AT_ONCE // per_image)
     for first in range(0, x.shape[0], size):
@@ -58,21 +58,21 @@ def _groups(x: torch.Tensor, n_windows: int, geometry: Geometry) -> Iterator[sli
 
 
 def _rows(images: torch.Tensor) -> NDArray[Any]:
-    """Turn (images, neurons, places) into neurons x (images, places), padded."""
-    n_images, n_neurons, n_places = images.shape
-    columns = n_images * n_places
+    """Reorder (images, neurons, pixels) to neurons x (images, pixels), padded."""
+    n_images, n_neurons, n_pixels = images.shape
+    columns = n_images * n_pixels
     lanes = padded_size(columns)
     source = images.detach().numpy()
     if lanes == columns and n_images == 1:
         return np.ascontiguousarray(source[0])
     rows = np.empty((n_neurons, lanes), dtype=source.dtype)
-    rows[:, :columns].reshape(n_neurons, n_images, n_places)[:] = source.transpose(1, 0, 2)
+    rows[:, :columns].reshape(n_neurons, n_images, n_pixels)[:] = source.transpose(1, 0, 2)
     rows[:, columns:] = 0
     return rows
 
 
 def _images(rows: NDArray[Any], n_images: int) -> torch.Tensor:
-    """Turn neurons x (images, places, padding) into (images, neurons, places), as a view."""
+    """View neurons x (images, pixels) as (images, neurons, pixels)."""
     return torch.from_numpy(rows).reshape(rows.shape[0], n_images, -1).transpose(0, 1)
 
 
@@ -120,7 +120,7 @@ def conv2d_backward(
     geometry: list[int],
     with_d_x: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the gradients of the values and, where wanted, of the images."""
+    """Return the gradients of the values and, if ``with_d_x``, of the images."""
     handle = handle_of(token)
     topology = handle.topology((grid, starts, packed))
     weights, how = as_array(values), _arguments(geometry)
@@ -141,8 +141,8 @@ def conv2d_backward(
             n_threads=torch.get_num_threads(),
         )
         total += gradient
-        if handle.listening:
-            handle.heard.append((rows, errors))
+        if handle.recording:
+            handle.recorded.append((rows, errors))
         if d_rows is not None:
             n_images = part.stop - part.start
             windows = _images(d_rows[:, : n_images * n_windows], n_images)
@@ -166,10 +166,10 @@ Pair = tuple[int, int]
 
 
 class SparseConv2d(SparseConnections):
-    """A convolution over images in which an output channel sees few positions of its window.
+    """A convolution over images in which an output channel is connected to parts of its window.
 
-    The window of ``in_channels * height * width`` positions is the input of a sparse linear
-    layer, applied to every window of every image.
+    A window of ``in_channels * height * width`` numbers is the input of a sparse linear layer,
+    which is applied to every window of every image.
 
     Parameters
     ----------
@@ -182,12 +182,11 @@ class SparseConv2d(SparseConnections):
 
     Notes
     -----
-    Before the sparse product, windows are laid out in memory, which costs the same at any density;
-    dense convolutions need no such step and run near the processor's peak.  So this layer always
-    saves parameters, but time only with many channels on small images: by the table in
-    `docs/in-pytorch.md`, from a tenth of 128 channels or a fifth of 256 down, and not at all with
-    64 channels on images of 32 x 32.  Windows are laid out for a few images at a time (at least
-    one), and again in the backward pass instead of being kept.
+    Before the sparse product, windows are copied to consecutive memory, which takes the same time
+    at any density; dense convolutions do not need this step.  So this layer always saves
+    parameters, but time only with many channels on small images: by the table in
+    `docs/in-pytorch.md`, at densities up to 0.1 with 128 channels or 0.2 with 256, and never with
+    64 channels on images of 32 x 32.
 
     Examples
     --------
@@ -253,7 +252,7 @@ class SparseConv2d(SparseConnections):
                 f" {tuple(x.shape)}."
             )
         return conv2d(
-            self.of_my_type(x),
+            self.cast_input(x),
             self.values,
             self.bias,
             self.grid,
@@ -272,11 +271,11 @@ class SparseConv2d(SparseConnections):
         *,
         epsilon: float | None = None,
     ) -> SparseConv2d:
-        """Keep the largest weights of a dense convolution, by magnitude, and its bias."""
+        """Return a layer with the largest weights of a dense convolution and its bias."""
         if dense.groups != 1 or dense.padding_mode != "zeros" or isinstance(dense.padding, str):
             raise InvalidParameterError(
-                "SparseConv2d: convolutions with groups, other padding than by zeros, or padding"
-                f" given by name have no sparse twin; got {dense}."
+                "SparseConv2d: groups, padding modes other than zeros and padding given by name are"
+                f" not supported; got {dense}."
             )
         layer = cls.__new__(cls)
         layer._keep_largest(dense, density, epsilon)
@@ -291,7 +290,7 @@ class SparseConv2d(SparseConnections):
         return layer
 
     def to_dense(self) -> torch.nn.Conv2d:
-        """Return a dense convolution with the same weights, and 0 at all other positions."""
+        """Return a dense convolution with the same weights, and 0 elsewhere."""
         dense: torch.nn.Conv2d = self._filled(
             torch.nn.Conv2d,
             self.in_channels,
@@ -304,7 +303,7 @@ class SparseConv2d(SparseConnections):
         return dense
 
     def extra_repr(self) -> str:
-        """Return what stands between the parentheses when the module is printed."""
+        """Return the text between the parentheses of the repr."""
         changed = [
             f"{name}={getattr(self, name)}"
             for name, usual in (("stride", (1, 1)), ("padding", (0, 0)), ("dilation", (1, 1)))
@@ -323,5 +322,5 @@ class SparseConv2d(SparseConnections):
 def _pair(size: int | Pair) -> Pair:
     both = (size, size) if isinstance(size, int | np.integer) else tuple(size)
     if len(both) != 2:
-        raise InvalidParameterError(f"one number or two are needed, got {size!r}.")
+        raise InvalidParameterError(f"a size must be one or two integers, got {size!r}.")
     return int(both[0]), int(both[1])

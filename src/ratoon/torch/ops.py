@@ -20,13 +20,13 @@ from ratoon import kernels
 from ratoon.kernels import LANES, Rule
 from ratoon.torch.handles import handle_of
 
-# Above this many samples PyTorch turns a matrix faster than NumPy, below it is the other way
-# round (measured for 32 x 54,675 up to 4096 x 768).
+# Above this number of samples PyTorch transposes a matrix faster than NumPy, below it NumPy is
+# faster (measured for 32 x 54,675 up to 4096 x 768).
 _LARGE_BATCH = 512
 
 
 def padded_size(batch: int) -> int:
-    """Return the columns that the kernels need for that many samples.
+    """Return the number of columns that the kernels need for a batch.
 
     Examples
     --------
@@ -37,21 +37,21 @@ def padded_size(batch: int) -> int:
 
 
 def lies_in_rows(x: torch.Tensor) -> bool:
-    """Whether the transpose of samples x features is what the kernels take, as it lies."""
+    """Whether the transpose of samples x features has the layout of the kernels."""
     return bool(x.shape[0] == padded_size(x.shape[0]) and x.t().is_contiguous())
 
 
 def as_array(tensor: torch.Tensor) -> NDArray[Any]:
-    """Return the NumPy array on a tensor's memory, or on a copy in C order and aligned."""
-    plain = tensor.detach()
-    if plain.ndim == 2 and not plain.is_contiguous() and plain.shape[1] > _LARGE_BATCH:
-        plain = plain.contiguous()
-    return np.require(plain.numpy(), requirements=["C", "A"])
+    """Return a tensor as a NumPy array; copy it if it is not aligned and in C order."""
+    detached = tensor.detach()
+    if detached.ndim == 2 and not detached.is_contiguous() and detached.shape[1] > _LARGE_BATCH:
+        detached = detached.contiguous()
+    return np.require(detached.numpy(), requirements=["C", "A"])
 
 
 @torch.library.custom_op("ratoon::to_rows", mutates_args=())
 def to_rows(x: torch.Tensor) -> torch.Tensor:
-    """Turn samples x features into features x samples, padded with zeros."""
+    """Transpose samples x features to features x samples, padded with zeros."""
     batch, n_features = x.shape
     lanes = padded_size(batch)
     if batch == lanes and batch > _LARGE_BATCH:
@@ -81,9 +81,14 @@ to_rows.register_autograd(_from_rows, setup_context=_remember_batch)
 
 
 def register_gradients(operator: Any, backward: Any, *, bias_sums_over: tuple[int, ...]) -> None:
-    """Tell PyTorch the derivatives of an operator, and that there are no second ones.
+    """Register the gradient of a sparse operator; second derivatives raise an error.
 
-    ``bias_sums_over`` are the dimensions of the output along which a bias is repeated.
+    The operator takes an input, the values, a bias or None, the four tensors of the topology, the
+    number of outputs, and optional arguments without gradient.  ``backward`` takes the gradient of
+    the output, the input, the values, the topology, the optional arguments, and whether the
+    gradient of the input is needed; it returns the gradients of values and input.
+
+    ``bias_sums_over`` are the dimensions of the output over which the bias is broadcast.
     """
 
     def keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -94,24 +99,24 @@ def register_gradients(operator: Any, backward: Any, *, bias_sums_over: tuple[in
 
     def gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         x, values, *topology = ctx.saved_tensors
-        wants_x, wants_values, wants_bias, *others = ctx.needs_input_grad
+        needs_x, needs_values, needs_bias, *others = ctx.needs_input_grad
         d_x = d_values = d_bias = None
-        if wants_x or wants_values:
-            d_values, d_x = backward(d_out, x, values, *topology, *ctx.more, wants_x)
-        if ctx.with_bias and wants_bias:
+        if needs_x or needs_values:
+            d_values, d_x = backward(d_out, x, values, *topology, *ctx.more, needs_x)
+        if ctx.with_bias and needs_bias:
             d_bias = d_out.sum(dim=bias_sums_over)
-        return d_x if wants_x else None, d_values, d_bias, *(None for _ in others)
+        return d_x if needs_x else None, d_values, d_bias, *(None for _ in others)
 
     operator.register_autograd(gradients, setup_context=keep)
     backward.register_autograd(refuse_second_derivatives)
 
 
 def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
-    """Say that there are none, and what to do."""
+    """Raise an error with advice."""
     del ctx, gradients
     raise NotImplementedError(
-        "sparse layers have first derivatives only: the gradient of a gradient was asked for.\n"
-        "  Leave out `create_graph=True`, or use `to_dense()` where second derivatives are needed."
+        "sparse layers have first derivatives only, but a second derivative was requested.\n"
+        "  Omit `create_graph=True`, or use `to_dense()` where second derivatives are needed."
     )
 
 
@@ -155,7 +160,7 @@ def linear_backward(
     token: torch.Tensor,
     with_d_rows: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the gradients of the values and, where wanted, of the inputs."""
+    """Return the gradients of the values and, if ``with_d_rows``, of the inputs."""
     if rows.shape[1] == 0:
         return torch.zeros_like(values), torch.zeros_like(rows if with_d_rows else rows[:0])
     handle = handle_of(token)
@@ -171,8 +176,8 @@ def linear_backward(
         with_dx=with_d_rows,
         n_threads=torch.get_num_threads(),
     )
-    if handle.listening:
-        handle.heard.append((x, dy))
+    if handle.recording:
+        handle.recorded.append((x, dy))
     d_rows = rows.new_empty((0, rows.shape[1])) if dx is None else torch.from_numpy(dx)
     return torch.from_numpy(gradient), d_rows
 

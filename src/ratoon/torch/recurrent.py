@@ -17,20 +17,20 @@ from ratoon.rng import derive_seed
 from ratoon.torch.linear import SparseLinear
 
 State = tuple[Tensor, ...]
-"""Hidden state first; an LSTM has a cell state besides."""
+"""The hidden state; for an LSTM also the cell state."""
 
 
 class SparseCell(torch.nn.Module):
-    """One step of a recurrent layer: two sparse matrices, and how their gates are put together.
+    """Base class of cells: one step of a recurrent layer, with two sparse matrices.
 
     Parameters
     ----------
     input_size, hidden_size : int
         Features of each input, and of the state.
     density, epsilon, bias, start, init, dtype
-        As for `SparseLinear`; both matrices get them.
+        As for `SparseLinear`; used for both matrices.
     seed : int, default=0
-        The matrices derive seeds of their own from it.
+        Root seed of the two matrices.
     """
 
     n_gates: ClassVar[int]
@@ -50,7 +50,7 @@ class SparseCell(torch.nn.Module):
         return (zeros,) * self.n_states
 
     def advance(self, gates: Tensor, state: State) -> State:
-        """Return the next state, given what the input says to each gate."""
+        """Return the next state, given the contribution of the input to each gate."""
         raise NotImplementedError
 
 
@@ -75,9 +75,9 @@ class SparseLSTMCell(SparseCell):
     def advance(self, gates: Tensor, state: State) -> State:
         """Return the next hidden state and cell state."""
         hidden, cell = state
-        let_in, keep, candidate, let_out = (gates + self.hidden_gates(hidden)).chunk(4, dim=1)
-        cell = torch.sigmoid(keep) * cell + torch.sigmoid(let_in) * torch.tanh(candidate)
-        return torch.sigmoid(let_out) * torch.tanh(cell), cell
+        i, f, g, o = (gates + self.hidden_gates(hidden)).chunk(4, dim=1)
+        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(cell), cell
 
 
 class SparseGRUCell(SparseCell):
@@ -107,27 +107,27 @@ class SparseGRUCell(SparseCell):
 
 
 class SparseRecurrent(torch.nn.Module):
-    """Cells in a row, run over sequences.
+    """Base class of recurrent layers: stacked cells, run over sequences.
 
     Parameters
     ----------
     input_size, hidden_size : int
         Features of each input, and of the state of each layer.
     num_layers : int, default=1
-        Cells one above the other.
+        Number of stacked cells.
     batch_first : bool, default=False
-        Sequences are (batch, time, features) instead of (time, batch, features).
+        Whether sequences are (batch, time, features) instead of (time, batch, features).
     dropout : float, default=0.0
-        Fraction of the outputs dropped between two layers while training.
+        Fraction of the outputs dropped between two layers during training.
     seed : int, default=0
-        Each layer derives a seed of its own from it.
+        Root seed of the layers.
     density, epsilon, bias, start, init, dtype
-        As for `SparseLinear`; all matrices get them.
+        As for `SparseLinear`; used for all matrices.
 
     Notes
     -----
-    What the inputs say to the gates is computed for all times at once.  One direction only, no
-    projections, no packed sequences.
+    The contribution of the inputs to the gates is computed for all times at once.  Bidirectional
+    layers, projections and packed sequences are not supported.
     """
 
     cell_type: ClassVar[type[SparseCell]]
@@ -159,8 +159,8 @@ class SparseRecurrent(torch.nn.Module):
         """Return the top layer's outputs, and the last state of every layer stacked."""
         if x.ndim != 3 or x.shape[2] != self.input_size:
             raise InvalidInputError(
-                f"sequences of {self.input_size} features have three dimensions, got an input of"
-                f" shape {tuple(x.shape)}."
+                f"the input must have three dimensions and {self.input_size} features, got shape"
+                f" {tuple(x.shape)}."
             )
         outputs = x.transpose(0, 1) if self.batch_first else x
         last_states = []
@@ -171,11 +171,11 @@ class SparseRecurrent(torch.nn.Module):
                 state = cell.start_state(outputs.shape[1], outputs)
             else:
                 state = tuple(part[index] for part in start)
-            told = []
+            hidden_states = []
             for gates in cell.input_gates(outputs).unbind(0):
                 state = cell.advance(gates, state)
-                told.append(state[0])
-            outputs = torch.stack(told)
+                hidden_states.append(state[0])
+            outputs = torch.stack(hidden_states)
             last_states.append(state)
         stacked = tuple(torch.stack(parts) for parts in zip(*last_states, strict=True))
         return (outputs.transpose(0, 1) if self.batch_first else outputs), stacked
@@ -184,7 +184,7 @@ class SparseRecurrent(torch.nn.Module):
     def from_dense(
         cls, dense: Any, density: float | None = None, *, epsilon: float | None = None
     ) -> Any:
-        """Keep the largest weights of each matrix of a dense layer, by magnitude, and its biases.
+        """Return a layer with the largest weights of each matrix of a dense layer, and its biases.
 
         Examples
         --------
@@ -203,7 +203,7 @@ class SparseRecurrent(torch.nn.Module):
             dense.num_layers,
             batch_first=dense.batch_first,
             dropout=dense.dropout,
-            epsilon=1.0,  # as few as can be: all of them are replaced below
+            epsilon=1.0,  # small: all matrices are replaced below
         )
         for index, cell in enumerate(layer.cells):
             for ours, theirs in (("input_gates", "ih"), ("hidden_gates", "hh")):
@@ -220,7 +220,7 @@ class SparseRecurrent(torch.nn.Module):
 
 
 class SparseLSTM(SparseRecurrent):
-    """The sparse twin of `torch.nn.LSTM`; parameters as for `SparseRecurrent`.
+    """The sparse counterpart of `torch.nn.LSTM`; parameters as for `SparseRecurrent`.
 
     Examples
     --------
@@ -234,12 +234,12 @@ class SparseLSTM(SparseRecurrent):
     dense_type = torch.nn.LSTM
 
     def forward(self, x: Tensor, start: State | None = None) -> tuple[Tensor, State]:
-        """Return outputs of every time, and the last hidden and cell states."""
+        """Return the outputs of every time and the last hidden and cell states."""
         return self.run(x, start)
 
 
 class SparseGRU(SparseRecurrent):
-    """The sparse twin of `torch.nn.GRU`; parameters as for `SparseRecurrent`.
+    """The sparse counterpart of `torch.nn.GRU`; parameters as for `SparseRecurrent`.
 
     Examples
     --------
@@ -252,6 +252,6 @@ class SparseGRU(SparseRecurrent):
     dense_type = torch.nn.GRU
 
     def forward(self, x: Tensor, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return outputs of every time, and the last hidden states."""
+        """Return the outputs of every time and the last hidden states."""
         outputs, (hidden,) = self.run(x, None if start is None else (start,))
         return outputs, hidden
