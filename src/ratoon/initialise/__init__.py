@@ -1,4 +1,4 @@
-"""How a network starts: how many connections, which ones, and their first weights."""
+"""Initial networks: the number of connections, the topology, and the weights."""
 
 from __future__ import annotations
 

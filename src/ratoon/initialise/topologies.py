@@ -32,20 +32,20 @@ def start_topology(
     start: str = "exact",
     n_threads: int = 1,
 ) -> Topology:
-    """Draw the topology a layer starts with.
+    """Draw the initial topology of a layer.
 
     Parameters
     ----------
     shape : tuple of int
         Number of inputs, number of outputs.
     seed : int
-        Root seed; the topology is a function of it, of the shape and of the counts.
+        Root seed; the topology depends only on it, the shape and the number of connections.
     epsilon, density : float
-        One of the two: SET's factor, or the fraction of positions that are connections.
+        One of the two: the factor of SET, or the fraction of positions that are connections.
     start : str
-        ``"exact"`` draws exactly the wanted number of distinct positions, all sets of them being
-        equally likely (Erdős-Rényi).  ``"paper"`` draws that many *with repetition*, as the
-        released code does, and so ends with fewer connections where a layer is nearly full.
+        ``"exact"`` draws exactly the requested number of distinct positions, all sets of them
+        being equally likely (Erdős-Rényi).  ``"paper"`` draws them *with repetition*, as the
+        released code does, which gives fewer connections if a layer is nearly full.
         ``"fan_in"``, ``"small_world"`` and ``"scale_free"`` are the functions of these names in
         `ratoon.initialise.patterns`, with their defaults.
     n_threads : int
@@ -70,16 +70,16 @@ def start_topology(
 
 
 def _distinct_of(n_draws: int, n_positions: int, seed: int) -> int:
-    """Draw positions with repetition and count the distinct ones.
+    """Return the number of distinct positions among draws with repetition.
 
-    Which ones they are is drawn afterwards: given their number, all sets are equally likely.
+    The positions themselves are drawn later: given their number, all sets are equally likely.
     """
     draws = derive_generator(seed, "draws").integers(n_positions, size=n_draws)
     return int(np.unique(draws).size)
 
 
 def start_within(within: Within, *, seed: int) -> tuple[Topology, Topology]:
-    """Return the connections a layer starts with, and those it may have.
+    """Return the initial connections of a layer and its allowed ones.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def start_within(within: Within, *, seed: int) -> tuple[Topology, Topology]:
 
 
 def as_topology(matrix: Any) -> Topology:
-    """Return the stored entries of a SciPy matrix as connections; a topology as it is."""
+    """Return the stored entries of a SciPy matrix as a topology; return a topology unchanged."""
     return matrix if isinstance(matrix, Topology) else Topology.from_scipy(matrix)[0]
 
 
 def n_outside(topology: Topology, allowed: Topology) -> int:
-    """Count the connections that are not allowed.
+    """Return the number of connections that are not allowed.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def n_outside(topology: Topology, allowed: Topology) -> int:
     return int(np.count_nonzero(slots_of(allowed, topology.positions) < 0))
 
 
-def check_within(topology: Topology, allowed: Topology, who: str) -> None:
+def check_within(topology: Topology, allowed: Topology, owner: str) -> None:
     """Raise unless every connection is allowed."""
     if topology.shape != allowed.shape:
         raise InvalidInputError(
@@ -134,7 +134,7 @@ def check_within(topology: Topology, allowed: Topology, who: str) -> None:
         )
     if n_beyond := n_outside(topology, allowed):
         raise InvalidInputError(
-            f"{who} has {n_beyond:,} of {topology.n_connections:,} connections where the layer's"
+            f"{owner} has {n_beyond:,} of {topology.n_connections:,} connections where the layer's"
             f" limit allows none."
         )
 
@@ -150,16 +150,16 @@ def seed_topologies(
 ) -> list[Topology]:
     """Draw the topologies of a network in which only some hidden neurons are connected.
 
-    Epsilon or density are those of the small network.  Give the result to
-    ``SparseMLP.start(widths, topologies=...)`` and train with `ratoon.evolution.NeST`, which grows
-    neurons out of the rest.
+    Epsilon and density refer to the network of connected neurons.  Pass the result to
+    ``SparseMLP.start(widths, topologies=...)`` and train with `ratoon.evolution.NeST`, which
+    connects idle neurons.
 
     Parameters
     ----------
     widths : sequence of int
-        Neurons per layer, inputs and outputs included.
+        Neurons per layer, including inputs and outputs.
     in_use : sequence of int
-        Neurons per hidden layer that are connected.
+        Connected neurons per hidden layer.
 
     Examples
     --------
@@ -173,8 +173,8 @@ def seed_topologies(
         not 1 <= used <= width for used, width in zip(in_use, widths[1:-1], strict=False)
     ):
         raise InvalidParameterError(
-            f"`in_use` must name 1 to all neurons of each hidden layer of {tuple(widths)!r}, got"
-            f" {tuple(in_use)!r}."
+            f"`in_use` must be between 1 and the width of each hidden layer of {tuple(widths)!r},"
+            f" got {tuple(in_use)!r}."
         )
     small = [widths[0], *in_use, widths[-1]]
     topologies = []
