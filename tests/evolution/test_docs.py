@@ -28,7 +28,14 @@ def test_every_strategy_has_a_page_and_is_in_the_table(name):
     [row] = [line for line in index.splitlines() if line.startswith(f"| `{name}` |")]
     page = DOCS / "methods" / re.search(r"\]\(([\w-]+\.md)\)", row)[1]
     text = page.read_text()
-    for part in ("**Idea.**", "**Formula.**", "**Cost.**", "**When.**", "**Reference"):
+    for part in (
+        "**Idea.**",
+        "**Formula.**",
+        "**Parameters.**",
+        "**Cost.**",
+        "**When.**",
+        "**Reference",
+    ):
         assert part in text, f"{page.name} lacks {part}"
 
 
@@ -37,7 +44,7 @@ def test_every_strategy_has_a_page_and_is_in_the_table(name):
 )
 def test_every_page_has_all_sections_and_a_picture(page):
     text = page.read_text()
-    for part in ("**Idea.**", "**Cost.**", "**When.**", "**Reference"):
+    for part in ("**Idea.**", "**Parameters.**", "**Cost.**", "**When.**", "**Reference"):
         assert part in text, f"{page.name} lacks {part}"
     [picture] = re.findall(r"!\[[^\]]+\]\((\S+\.svg)\)", text)
     drawn = (page.parent / picture).resolve()
@@ -81,7 +88,7 @@ def test_the_strategy_of_the_guide_holds_to_the_contract(rich, check):
     check(STRATEGIES[rich]())
 
 
-def test_the_strategy_of_the_guide_keeps_its_counts_and_grows_at_hubs(rich):
+def test_the_strategy_of_the_guide_keeps_the_count_and_grows_at_hubs(rich):
     strategy = STRATEGIES[rich]()
     contract.test_the_number_of_connections_is_what_is_promised(rich, strategy)
     for layers, rewirings, _ in contract.evolve(strategy, contract.network(), n_rewirings=1):

@@ -67,6 +67,7 @@ class RecentGradients:
 
     def to_state(self, name: str) -> State:
         """Return the factors as entries of a strategy's state."""
+        # "born" is the name of the steps in files written by earlier versions.
         return {f"{name}.x": self.x, f"{name}.d": self.d, f"{name}.born": self.steps}
 
     @property
