@@ -21,7 +21,7 @@ from references.measure import measure_fresh
 from references.start import samples_of, start_of
 
 from ratoon.evolution import SET, Clock, Static
-from ratoon.evolution.paper import rewire_vectorised
+from ratoon.evolution.contrib.paper import rewire_vectorised
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan

@@ -1,8 +1,8 @@
 """Time of one rewiring (prune and grow) of a square layer, native and as the paper has it twice.
 
 Implementation I visits one connection at a time, II works on whole arrays; both are in
-`ratoon.evolution.paper`.  ``native`` is what training uses: `SET.rewire_in_place`, which moves the
-momentum along and draws the new weights.
+`ratoon.evolution.contrib.paper`.  ``native`` is what training uses: `SET.rewire_in_place`, which
+moves the momentum along and draws the new weights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from common.tables import markdown, numbers, parser, write_json
 from common.timing import Timing, repeat
 
 from ratoon.evolution import SET, Clock
-from ratoon.evolution.paper import rewire_one_by_one, rewire_vectorised
+from ratoon.evolution.contrib.paper import rewire_one_by_one, rewire_vectorised
 from ratoon.layers import make_layer
 
 EXAMPLES = """\

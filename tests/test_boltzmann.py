@@ -30,7 +30,7 @@ def dense(machine):
 
 
 @pytest.mark.parametrize("n_samples", [1, 3, 8, 11])
-def test_both_directions_are_those_of_the_dense_matrix(n_samples):
+def test_both_directions_equal_the_dense_matrix(n_samples):
     machine = machine_of()
     w, b, c = dense(machine)
     rng = np.random.default_rng(1)
@@ -40,7 +40,7 @@ def test_both_directions_are_those_of_the_dense_matrix(n_samples):
 
 
 @pytest.mark.parametrize("n_gibbs", [1, 3])
-def test_steps_are_those_of_a_dense_machine_with_a_mask(n_gibbs):
+def test_steps_equal_those_of_a_dense_machine_with_a_mask(n_gibbs):
     machine = machine_of()
     w, b, c = (values.copy() for values in dense(machine))
     mask = machine.layer.topology.to_csr().toarray() > 0
@@ -78,7 +78,7 @@ def test_a_contrast_is_the_gradient_at_absent_connections_too():
     assert_allclose(x @ d.T, (vk @ machine.hidden(vk).T - v0 @ h0.T) / 4, rtol=1e-9, atol=1e-12)
 
 
-def test_the_pseudo_likelihood_is_that_of_every_neuron_given_the_others():
+def test_the_pseudo_likelihood_equals_the_conditional_probabilities():
     machine = machine_of()
     w, b, c = dense(machine)
 
@@ -97,7 +97,7 @@ def test_the_pseudo_likelihood_is_that_of_every_neuron_given_the_others():
     assert_allclose(machine.pseudo_likelihood(v), expected, rtol=1e-9)
 
 
-def test_neurons_without_connections_have_their_bias_and_nothing_else():
+def test_neurons_without_connections_depend_on_their_bias_only():
     topology = Topology.from_pairs((3, 2), [1], [0])
     layer = SparseLayer(topology, np.array([2.0]), np.zeros(2))
     machine = BoltzmannMachine.of(layer)
@@ -107,7 +107,7 @@ def test_neurons_without_connections_have_their_bias_and_nothing_else():
     assert_allclose(machine.pseudo_likelihood(v), [expected])
 
 
-def test_gibbs_sampling_visits_states_as_often_as_their_energy_says():
+def test_gibbs_sampling_follows_the_distribution_of_the_energy():
     machine = machine_of(3, 2, density=0.7)
     w, b, c = dense(machine)
     states = np.array(list(product([0.0, 1.0], repeat=3)))
@@ -134,7 +134,7 @@ def test_the_number_of_threads_changes_nothing():
     assert_array_equal(*found)
 
 
-def test_drawn_values_are_zeros_and_ones_with_the_given_chances():
+def test_drawn_values_are_zeros_and_ones_with_the_given_probabilities():
     values = drawn(np.full(40_000, 0.3, dtype=np.float32), np.random.default_rng(0))
     assert values.dtype == np.float32
     assert set(np.unique(values)) == {0.0, 1.0}

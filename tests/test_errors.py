@@ -29,6 +29,6 @@ def test_a_fraction_is_accepted(value):
     "value",
     [1, 1.0, -1e-9, float("nan"), float("inf"), "0.3", None, 0.3j, np.array([0.1, 0.2])],
 )
-def test_anything_else_is_refused_by_name(value):
+def test_other_values_are_refused_by_name(value):
     with pytest.raises(errors.InvalidParameterError, match=r"^SET: `zeta` must be in \[0, 1\)"):
         errors.check_fraction("zeta", value, owner="SET")

@@ -33,7 +33,7 @@ def connections(widths, start, seed=0):
         ((19_993, 16_000, 16_000, 2), 711_305),  # SMK-CAN-187
     ],
 )
-def test_the_papers_start_has_the_papers_number_of_connections(widths, of_the_paper):
+def test_the_start_of_the_paper_has_its_number_of_connections(widths, of_the_paper):
     assert connections(widths, "paper") == pytest.approx(of_the_paper, rel=0.001)
 
 
@@ -43,11 +43,11 @@ def test_the_papers_count_for_gli_85_is_that_of_22_000_hidden_neurons():
     assert connections((22_283, 20_000, 2), "paper") == pytest.approx(462_400, rel=0.001)
 
 
-def test_the_exact_start_has_more_where_the_papers_draws_meet_again():
+def test_the_exact_start_has_the_expected_connections_per_network():
     assert connections((11_340, 9_000, 9_000, 3), "exact") == 203_400 + 180_000 + 27_000
 
 
-def test_drawing_with_repetition_fills_what_probability_says():
+def test_drawing_with_repetition_gives_the_expected_number():
     # c positions and d draws leave c (1 - (1 - 1/c)^d) of them taken: 99.4 percent of 32,000 for
     # the output layer of SMK-CAN-187; the standard deviation is below 13.
     expected = 32_000 * (1 - (1 - 1 / 32_000) ** 160_020)
@@ -65,7 +65,7 @@ def test_drawing_with_repetition_fills_what_probability_says():
     density=st.floats(0.01, 1.0),
     seed=st.integers(0, 2**40),
 )
-def test_the_exact_start_keeps_its_promise(n_in, n_out, density, seed):
+def test_the_exact_start_has_the_exact_number(n_in, n_out, density, seed):
     wanted = round(density * n_in * n_out)
     if wanted == 0:
         with pytest.raises(InvalidParameterError, match="no connections"):
@@ -84,13 +84,13 @@ def test_every_position_is_equally_likely():
     assert np.abs(counts - 100).max() < 5 * 8.7
 
 
-def test_epsilon_and_density_ask_for_the_same_thing():
+def test_equivalent_epsilon_and_density_give_the_same_number():
     assert density_of((1000, 500), epsilon=20) == 0.06
     assert connections_wanted((1000, 500), epsilon=20) == 30_000
     assert connections_wanted((1000, 500), density=0.06) == 30_000
 
 
-def test_an_epsilon_beyond_full_gives_a_dense_layer():
+def test_a_large_epsilon_gives_a_dense_layer():
     topology = start_topology((30, 4), epsilon=10, seed=0)
     assert topology.is_full
 
@@ -113,7 +113,7 @@ def test_positions_beyond_32_bits_are_counted_right():
         ({"epsilon": 1e-8}, "adam_eps"),
     ],
 )
-def test_impossible_amounts_are_refused_with_a_way_out(given, message):
+def test_invalid_amounts_are_refused_with_advice(given, message):
     with pytest.raises(InvalidParameterError, match=message):
         connections_wanted((200, 100), **given)
 
@@ -132,7 +132,7 @@ def test_the_start_depends_on_the_seed_and_not_on_threads():
 
 
 @pytest.mark.parametrize(("init", "sigma"), [("he", np.sqrt(2 / 20)), ("set", 0.1)])
-def test_first_weights_have_the_promised_spread(init, sigma):
+def test_initial_weights_have_the_documented_spread(init, sigma):
     topology = start_topology((1000, 1000), density=0.02, seed=0)  # 20 connections an output
     weights = first_weights(topology, seed=0, init=init)
     assert weights.dtype == np.float32
@@ -141,11 +141,11 @@ def test_first_weights_have_the_promised_spread(init, sigma):
     assert weights.mean() == pytest.approx(0, abs=5 * sigma / 141)
 
 
-def test_zero_means_zero():
+def test_init_zero_gives_zeros():
     assert not first_weights(Topology.full((4, 3)), seed=0, init="zero").any()
 
 
-def test_he_counts_a_starved_layer_as_one_connection_an_output():
+def test_he_assumes_at_least_one_connection_per_output():
     starved = Topology.from_pairs((4, 8), [0], [0])
     assert weight_scale(starved, "he") == np.sqrt(2)
 

@@ -22,7 +22,7 @@ def layer():
     return made
 
 
-def test_a_layer_starts_as_asked():
+def test_a_layer_has_the_requested_parameters():
     made = make_layer(
         (100, 50), density=0.1, seed=3, activation="relu", dropout=0.2, dtype=np.float64
     )
@@ -33,7 +33,7 @@ def test_a_layer_starts_as_asked():
     assert made.state == made.bias_state == []
 
 
-def test_a_given_topology_is_taken_as_it_is():
+def test_a_given_topology_is_used_unchanged():
     topology = Topology.from_pairs((4, 2), [0, 3], [1, 0])
     assert make_layer((4, 2), topology=topology, seed=0).topology == topology
 
@@ -48,7 +48,7 @@ def test_a_rewiring_carries_weights_and_state_along(layer):
     assert_array_equal(momentum, [[10, 0, 0], [0, 0, 0], [0, 0, 30]])
 
 
-def test_new_connections_take_the_strategys_weights(layer):
+def test_new_connections_get_the_weights_of_the_strategy(layer):
     kept = Rewiring.between(layer.topology, kept=np.array([0, 1, 2]), grown=np.array([1, 6]))
     layer.apply(Rewiring(kept.topology, kept.origin, np.array([0.5, -0.5])))
     assert sorted(layer.weights[kept.origin == GROWN]) == [-0.5, 0.5]
@@ -73,7 +73,7 @@ def test_read_only_arrays_are_copied_when_they_must_be_written(layer):
     assert layer.state[0] is momentum, "what can be written is left where it is"
 
 
-def test_clearing_gives_as_many_arrays_as_the_optimizer_keeps(layer):
+def test_clear_state_allocates_the_arrays_of_the_optimizer(layer):
     layer.clear_state(2)
     assert [values.shape for values in layer.state] == [(3,), (3,)]
     assert [values.shape for values in layer.bias_state] == [(3,), (3,)]
@@ -82,7 +82,7 @@ def test_clearing_gives_as_many_arrays_as_the_optimizer_keeps(layer):
     assert layer.state == layer.bias_state == []
 
 
-def test_memory_is_twelve_bytes_a_connection_with_momentum():
+def test_a_connection_with_momentum_takes_twelve_bytes():
     made = make_layer((2000, 2000), density=0.05, seed=0)
     made.clear_state(1)
     rest = 2 * made.bias.nbytes + made.topology.starts.nbytes
@@ -90,6 +90,6 @@ def test_memory_is_twelve_bytes_a_connection_with_momentum():
 
 
 @pytest.mark.parametrize("wrong", [{"activation": "softplus"}, {"dropout": 1.0}, {"dropout": -0.1}])
-def test_impossible_layers_are_refused(wrong):
+def test_invalid_layers_are_refused(wrong):
     with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
         make_layer((4, 4), density=0.5, seed=0, **wrong)

@@ -10,7 +10,7 @@ from ratoon.kernels.reference import sample_losses
 from ratoon.losses import mean_loss, probabilities
 
 
-def test_softmax_cross_entropy_by_hand():
+def test_softmax_cross_entropy_matches_a_hand_calculation():
     # Probabilities 1/4 and 3/4; the first sample is of the second class, the other of the first.
     outputs = np.log([[1.0, 3.0], [1.0, 3.0]])
     targets = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -19,7 +19,7 @@ def test_softmax_cross_entropy_by_hand():
     assert_allclose(probabilities("softmax_cross_entropy", outputs), [[0.25, 0.75]] * 2)
 
 
-def test_sigmoid_cross_entropy_by_hand():
+def test_sigmoid_cross_entropy_matches_a_hand_calculation():
     outputs = np.array([[0.0, np.log(3.0)]])  # probabilities 1/2 and 3/4
     expected = -np.log(1 / 2) - np.log(3 / 4)
     assert mean_loss("sigmoid_cross_entropy", outputs, np.array([[0.0, 1.0]])) == pytest.approx(
@@ -38,7 +38,7 @@ def test_weights_make_a_weighted_mean():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_mean_is_that_of_the_kernels_losses(loss):
+def test_the_mean_loss_agrees_with_the_kernels(loss):
     rng = np.random.default_rng(0)
     outputs = rng.normal(scale=3.0, size=(7, 4))
     targets = np.eye(4)[rng.integers(4, size=7)]
@@ -57,7 +57,7 @@ def test_probabilities_add_up_to_one_for_extreme_outputs():
     assert_allclose(found, [[1.0, 0.0], [0.5, 0.5]])
 
 
-def test_what_has_no_probabilities_says_so():
+def test_probabilities_of_other_losses_are_refused():
     with pytest.raises(InvalidParameterError, match="no probabilities"):
         probabilities("squared_error", np.zeros((1, 2)))
     with pytest.raises(InvalidParameterError, match="`loss` must be one of"):

@@ -23,7 +23,7 @@ def by_hand():
     )
 
 
-def test_outputs_follow_by_hand():
+def test_outputs_match_a_hand_calculation():
     # hidden 1: 1 * 1 - 2 * 2 + 0.5 = -2.5, so 0;  hidden 2: 3 * 2 - 1 = 5;  7 * 5 + 0.25
     network = by_hand()
     assert_array_equal(network.outputs(np.array([[1.0, 2.0]])), [[35.25]])
@@ -48,7 +48,7 @@ def test_outputs_agree_with_dense_matrices():
     assert_allclose(network.outputs(x), z, atol=1e-13)
 
 
-def test_a_start_is_what_was_asked_for():
+def test_a_network_has_the_requested_parameters():
     network = SparseMLP.start(
         (100, 50, 10), epsilon=2, seed=0, output_init="zero", activation="tanh", dropout=0.3
     )
@@ -104,7 +104,7 @@ def test_the_strength_of_an_input_is_the_sum_of_its_weights_magnitudes():
     assert_array_equal(by_hand().input_strength(), [1.0, 5.0])
 
 
-def test_a_copy_trains_apart():
+def test_training_a_copy_does_not_change_the_original():
     network = by_hand()
     twin = network.copy()
     twin.layers[0].weights[:] = np.nan
@@ -112,7 +112,7 @@ def test_a_copy_trains_apart():
     assert not twin.is_finite()
 
 
-def test_layers_that_do_not_fit_are_refused():
+def test_layers_of_mismatched_sizes_are_refused():
     layers = [*by_hand().layers, *by_hand().layers]
     with pytest.raises(InvalidInputError, match="1 outputs cannot feed one of 2"):
         SparseMLP(layers)

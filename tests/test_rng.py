@@ -17,7 +17,7 @@ from ratoon.rng import MAX_SEED, derive_generator, derive_seed, draw_root
 PURPOSES = ["layer", "shuffle", "dropout", "rewire", "split"]
 
 
-def test_seeds_are_written_down():
+def test_seeds_equal_the_recorded_values():
     # A seed that changed would change every network anyone trained with it.
     assert derive_seed(0, "shuffle", 3) == 72067444147973453
     assert derive_seed(2**63 - 1, "layer") == 4611388314485109714
@@ -47,7 +47,7 @@ def test_no_two_purposes_and_places_share_a_seed(length):
         for purpose in PURPOSES
         for place in places
     }
-    # 3600 numbers of 64 bits meet by chance with probability 3600^2 / 2^65, below 1e-12.
+    # 3600 random numbers of 64 bits are not distinct with probability 3600^2 / 2^65, below 1e-12.
     assert len(seeds) == 5 * len(PURPOSES) * len(places)
 
 
@@ -94,13 +94,13 @@ def test_generators_of_different_places_are_unrelated():
 
 
 @pytest.mark.parametrize("state", [0, 7, MAX_SEED, np.int64(3), np.uint8(255)])
-def test_an_integer_is_its_own_root(state):
+def test_an_integer_is_used_as_the_root_seed(state):
     assert draw_root(state) == int(state)
     assert type(draw_root(state)) is int
 
 
 @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-def test_a_generator_gives_a_root_and_moves_on(make):
+def test_a_generator_gives_a_new_root_seed_each_time(make):
     state, again = make(5), make(5)
     first, second = draw_root(state), draw_root(state)
     assert first != second
@@ -115,6 +115,6 @@ def test_none_gives_a_new_root_each_time():
 
 
 @pytest.mark.parametrize("state", [-1, np.int64(-5), 1.5, "7", True, [1], object()])
-def test_anything_else_is_refused_by_name(state):
+def test_other_values_are_refused_by_name(state):
     with pytest.raises(InvalidParameterError, match="random_state"):
         draw_root(state)

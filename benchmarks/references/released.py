@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ratoon.evolution.paper import rewire_vectorised
+from ratoon.evolution.contrib.paper import rewire_vectorised
 
 Array = NDArray[np.float64]
 

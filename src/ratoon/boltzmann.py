@@ -1,11 +1,11 @@
-"""BoltzmannMachine: a sparse layer that is read in both directions.
+"""BoltzmannMachine: a restricted Boltzmann machine with sparse connections.
 
-A restricted Boltzmann machine gives every pair of binary vectors, visible v and hidden h, the
-energy ``-b.v - c.h - v W h``; the lower, the likelier.  With v given all h are independent and the
-other way round, so that one can draw them in turn (Gibbs sampling).  Here W exists only as its
-connections: both directions, and the gradient, are the kernels that multilayer perceptrons use.
+A restricted Boltzmann machine assigns the energy ``-b.v - c.h - v W h`` to every pair of binary
+vectors, visible v and hidden h; a lower energy is more likely.  Given v all h are independent, and
+vice versa, so they can be drawn in turn (Gibbs sampling).  Here W is a sparse layer: both
+directions and the gradient use the kernels of multilayer perceptrons.
 
-Arrays are rows of neurons by columns of samples, as kernels have them.
+Arrays are neurons x samples, as in the kernels.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ratoon.kernels import Rule, Step
 from ratoon.kernels.linear import padded
 from ratoon.layers import SparseLayer
 
-MOST_AT_ONCE = 2**21
-"""Connections times samples that `pseudo_likelihood` looks at in one go."""
+MAX_AT_ONCE = 2**21
+"""Maximum of connections times samples that `pseudo_likelihood` processes at once."""
 
 
 @dataclass(eq=False)
 class BoltzmannMachine:
-    """A layer from visible to hidden neurons, whose bias is the hidden one, and a visible bias.
+    """A restricted Boltzmann machine: a layer from visible to hidden neurons, and a visible bias.
 
     Examples
     --------
@@ -45,22 +45,22 @@ class BoltzmannMachine:
 
     @classmethod
     def of(cls, layer: SparseLayer, *, n_threads: int = 1) -> BoltzmannMachine:
-        """Return a machine with this layer and visible biases of 0."""
+        """Return a machine with a layer and visible biases of 0."""
         layer.activation = "logistic"
         return cls(layer, np.zeros(layer.shape[0], dtype=layer.weights.dtype), n_threads=n_threads)
 
     def hidden(self, visible: Array) -> Array:
-        """Return the probability of every hidden neuron, given visible ones."""
+        """Return the probabilities of the hidden neurons, given the visible ones."""
         rows = self._inputs_of_hidden(padded(visible))
         kernels.activate("logistic", rows.reshape(-1))
         return rows[:, : visible.shape[1]]
 
     def visible(self, hidden: Array) -> Array:
-        """Return the probability of every visible neuron, given hidden ones."""
+        """Return the probabilities of the visible neurons, given the hidden ones."""
         layer = self.layer
         errors = padded(hidden)
-        # The gradient of a layer's inputs is the product with the transpose; that of the weights,
-        # which comes along, is not looked at.
+        # The gradient of a layer's inputs is the product with the transposed weights; the gradient
+        # of the weights is also computed and not used.
         rows = kernels.backward(
             layer.topology,
             Rule.STORE,
@@ -78,22 +78,22 @@ class BoltzmannMachine:
     def contrast(
         self, visible: Array, rng: np.random.Generator, *, n_gibbs: int = 1
     ) -> tuple[Array, Array]:
-        """Return what contrastive divergence compares: data, and where ``n_gibbs`` rounds led.
+        """Return the two sides of contrastive divergence: data, and ``n_gibbs`` Gibbs steps later.
 
-        Both come side by side: visible rows, and hidden rows with the sign and scale that make
-        ``visible[i] @ hidden[j]`` the gradient of the weight from i to j, whether they are
-        connected or not.
+        Both are concatenated: visible rows, and hidden rows with such sign and scale that
+        ``visible[i] @ hidden[j]`` is the gradient of the weight from i to j, also for pairs that
+        are not connected.
         """
         first = hidden = self.hidden(visible)
-        reached = visible
+        sample = visible
         for _ in range(n_gibbs):
-            reached = self.visible(drawn(hidden, rng))
-            hidden = self.hidden(reached)
-        both = np.concatenate((visible, reached), axis=1)
+            sample = self.visible(drawn(hidden, rng))
+            hidden = self.hidden(sample)
+        both = np.concatenate((visible, sample), axis=1)
         return both, np.concatenate((-first, hidden), axis=1) / visible.shape[1]
 
     def descend(self, contrast: tuple[Array, Array], rule: Rule, step: Step) -> None:
-        """Take one step along a contrast; connections by the fused kernel, biases without decay."""
+        """Take one optimizer step along a contrast; biases do not decay."""
         visible, hidden = contrast
         layer = self.layer
         first, second = (*layer.state, None, None)[:2]
@@ -111,29 +111,29 @@ class BoltzmannMachine:
         )
         n_samples = visible.shape[1] // 2
         change = (visible[:, n_samples:] - visible[:, :n_samples]).mean(axis=1)
-        plain = Step(step.lr, step.mu, 0.0, 0.0, step.beta2, step.adam_eps, step.correction)
+        without_decay = Step(step.lr, step.mu, 0.0, 0.0, step.beta2, step.adam_eps, step.correction)
         for bias, states, gradient in (
             (layer.bias, layer.bias_state, hidden.sum(axis=1)),
             (self.visible_bias, self.visible_state, change),
         ):
             first, second = (*states, None, None)[:2]
-            kernels.update(rule, bias, gradient, plain, first=first, second=second)
+            kernels.update(rule, bias, gradient, without_decay, first=first, second=second)
 
     def clear_state(self, n_arrays: int) -> None:
-        """Give the optimizer this many arrays of zeros for all parameters."""
+        """Replace the optimizer state by this many arrays of zeros per parameter."""
         self.layer.clear_state(n_arrays)
         self.visible_state = [np.zeros_like(self.visible_bias) for _ in range(n_arrays)]
 
     def pseudo_likelihood(self, visible: Array) -> NDArray[np.float64]:
-        """Return the log pseudo-likelihood of every column: exact, in time of the connections.
+        """Return the exact log pseudo-likelihood of every column.
 
-        It is the sum over visible neurons of the log probability of each given all the others.
-        Turning one over changes the inputs of those hidden neurons only that it is connected to,
-        so all of them together take as long as looking at every connection once.
+        It is the sum, over visible neurons, of the log probability of each given all others.
+        Flipping a visible neuron changes only the inputs of the hidden neurons connected to it, so
+        the total time is proportional to the number of connections.
         """
         weights = self.layer.to_csr()
         n_connections = max(weights.nnz, 1)
-        width = max(1, MOST_AT_ONCE // n_connections)
+        width = max(1, MAX_AT_ONCE // n_connections)
         parts = [
             self._pseudo_likelihood(visible[:, first : first + width], weights)
             for first in range(0, visible.shape[1], width)
@@ -142,21 +142,21 @@ class BoltzmannMachine:
 
     def _pseudo_likelihood(self, visible: Array, weights: Any) -> NDArray[np.float64]:
         n_samples = visible.shape[1]
-        # Always in eights: what a sample comes to must not depend on how many there are.
+        # Always multiples of eight: the result of a sample must not depend on their number.
         lanes = np.zeros((visible.shape[0], -(-n_samples // 8) * 8), dtype=visible.dtype)
         lanes[:, :n_samples] = visible
         inputs = self._inputs_of_hidden(lanes)[:, :n_samples].astype(np.float64)
-        turned = 1.0 - 2.0 * visible.astype(np.float64)
+        flip = 1.0 - 2.0 * visible.astype(np.float64)
         at, before = weights.indices, np.logaddexp(0.0, inputs)
         owners = np.repeat(np.arange(visible.shape[0]), np.diff(weights.indptr))
-        after = inputs[at] + weights.data[:, None] * turned[owners]
+        after = inputs[at] + weights.data[:, None] * flip[owners]
         np.logaddexp(0.0, after, out=after)
         after -= before[at]
-        loss = self.visible_bias[:, None] * turned
+        loss = self.visible_bias[:, None] * flip
         has_any = np.diff(weights.indptr) > 0
         if has_any.any():
             loss[has_any] += np.add.reduceat(after, weights.indptr[:-1][has_any], axis=0)
-        # log sigmoid(-loss): how much likelier the sample is than with that neuron turned.
+        # log sigmoid(-loss): the log probability of the neuron's value against the flipped one.
         likelihood: NDArray[np.float64] = -np.logaddexp(0.0, loss).sum(axis=0)
         return likelihood
 
@@ -168,7 +168,7 @@ class BoltzmannMachine:
 
 
 def drawn(probabilities: Array, rng: np.random.Generator) -> Array:
-    """Return ones with the given probabilities, zeros otherwise.
+    """Return random zeros and ones, with the given probabilities of ones.
 
     Examples
     --------
@@ -176,5 +176,5 @@ def drawn(probabilities: Array, rng: np.random.Generator) -> Array:
     array([0., 1.])
     """
     kind = np.float64 if probabilities.dtype == np.float64 else np.float32
-    chances = rng.random(probabilities.shape, dtype=kind)
-    return (chances < probabilities).astype(probabilities.dtype)
+    uniform = rng.random(probabilities.shape, dtype=kind)
+    return (uniform < probabilities).astype(probabilities.dtype)

@@ -1,26 +1,26 @@
-"""The exceptions this library raises on purpose, and the checks that raise them.
+"""The exceptions of this library, and a check that raises one.
 
-Each class also derives from the built-in exception a caller would expect, so code that catches
-``ValueError`` keeps working without knowing this module.
+Every class also derives from the corresponding built-in exception, so code that catches
+``ValueError`` works without importing this module.
 """
 
 from __future__ import annotations
 
 
 class RatoonError(Exception):
-    """Base of every error raised on purpose by this library."""
+    """Base class of all exceptions of this library."""
 
 
 class InvalidParameterError(RatoonError, ValueError):
-    """A parameter is outside what it may be; the message says what it may be."""
+    """A parameter has an invalid value; the message names the valid ones."""
 
 
 class InvalidInputError(RatoonError, ValueError):
-    """Data handed to the library cannot be used; the message says which and why."""
+    """Input data cannot be used; the message names the data and the reason."""
 
 
 class FormatError(RatoonError, ValueError):
-    """A file is damaged or is not of the format it should be; nothing of it was used."""
+    """A file is damaged or has another format; nothing of it was used."""
 
 
 class DivergenceError(RatoonError, ArithmeticError):
@@ -33,16 +33,16 @@ def check_fraction(name: str, value: float, *, owner: str) -> None:
     Parameters
     ----------
     name : str
-        Name of the parameter as the user wrote it.
+        Name of the parameter.
     value : float
-        What the user gave for it.
+        Value of the parameter.
     owner : str
-        Class or function the parameter belongs to.
+        Class or function of the parameter.
 
     Raises
     ------
     InvalidParameterError
-        If the value is outside [0, 1), is not a number, or cannot be compared with one.
+        If the value is outside [0, 1) or not a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A sparse layer: a topology, and arrays of values aligned with it."""
+"""A sparse layer: a topology, and arrays of values aligned with its slots."""
 
 from __future__ import annotations
 
@@ -19,14 +19,30 @@ from ratoon.topology import Rewiring, Topology, Within
 
 @dataclass(eq=False)
 class SparseLayer:
-    """Connections with weights, a bias per output, an activation; and the optimizer's state.
+    """A sparse layer: connections with weights, bias, activation and optimizer state.
 
-    ``stored`` are the weights as they lie in memory: numbers, or bits of bfloat16 as ``uint16``.
-    Who only wants to know them asks for ``weights``.  ``state`` and ``bias_state`` hold what the
-    optimizer keeps per connection and per output (momentum; or Adam's two moments), in the order
-    the kernels take them.
-
-    ``allowed`` is where connections may be, if that is limited.
+    Parameters
+    ----------
+    topology : Topology
+        The connections.
+    stored : ndarray
+        The weights as stored: floating point numbers, or the bits of bfloat16 as ``uint16``.  To
+        read them as numbers, use ``weights``.
+    bias : ndarray
+        One number per output.
+    activation : str
+        Name of the activation function.
+    slope : float
+        Slope of the activation, if it has one.
+    dropout : float
+        Fraction of the outputs dropped during training, in [0, 1).
+    init : str
+        How initial weights are drawn.
+    state, bias_state : list of ndarray
+        Optimizer state per connection and per output (momentum, or the two moments of Adam), in
+        the order of the kernels.
+    allowed : Topology, optional
+        The positions where connections are allowed, if they are limited.
     """
 
     topology: Topology
@@ -56,12 +72,12 @@ class SparseLayer:
 
     @property
     def is_bfloat16(self) -> bool:
-        """Whether weights are kept in 16 bits."""
+        """Whether weights are stored in 16 bits."""
         return self.stored.dtype == HALF
 
     @property
     def weights(self) -> Array:
-        """Weights as numbers; where they are kept in bfloat16, a copy that can only be read."""
+        """Weights as numbers; for weights stored in bfloat16 a read-only copy."""
         if not self.is_bfloat16:
             return self.stored
         numbers = widen(self.stored)
@@ -74,28 +90,28 @@ class SparseLayer:
 
     @property
     def n_connections(self) -> int:
-        """How many connections the layer has."""
+        """The number of connections."""
         return self.topology.n_connections
 
     def clear_state(self, n_arrays: int) -> None:
-        """Give the optimizer this many arrays of zeros, per connection and per output."""
+        """Replace the state by this many arrays of zeros, per connection and per output."""
         size, dtype = self.n_connections, self.bias.dtype
         self.state = [np.zeros(size, dtype=dtype) for _ in range(n_arrays)]
         self.bias_state = [np.zeros_like(self.bias) for _ in range(n_arrays)]
 
     def own_arrays(self) -> None:
-        """Replace arrays that may only be read, such as memory maps, by copies."""
+        """Replace read-only arrays, such as memory maps, by copies."""
         self.stored, self.bias = _writable(self.stored), _writable(self.bias)
         self.state = [_writable(values) for values in self.state]
         self.bias_state = [_writable(values) for values in self.bias_state]
 
     def apply(self, rewiring: Rewiring) -> None:
-        """Take over a new topology and bring every value along; new connections have no state.
+        """Change the topology and move weights and state; the state of new connections is 0.
 
         Raises
         ------
         InvalidInputError
-            If a connection is not allowed: then the layer stays as it was.
+            If a connection is not allowed; the layer is then not changed.
         """
         if self.allowed is not None:
             check_within(rewiring.topology, self.allowed, "a rewiring")
@@ -108,14 +124,14 @@ class SparseLayer:
         return self.topology.to_csr(self.weights)
 
     def nbytes(self) -> int:
-        """Bytes of indices, weights, bias, optimizer state, and of a limit."""
+        """Memory in bytes: indices, weights, bias, optimizer state and limit."""
         arrays = [self.stored, self.bias, *self.state, *self.bias_state]
         for topology in (self.topology, self.allowed):
             arrays += [] if topology is None else [topology.packed, topology.starts]
         return sum(array.nbytes for array in arrays)
 
     def copy(self) -> SparseLayer:
-        """Return a layer with arrays of its own; the topology is shared, it never changes."""
+        """Return a copy; the topology is immutable and shared."""
         return SparseLayer(
             self.topology,
             self.stored.copy(),
@@ -149,10 +165,10 @@ def make_layer(
     dtype: DTypeLike = np.float32,
     n_threads: int = 1,
 ) -> SparseLayer:
-    """Start a layer: draw its topology unless one is given, and its weights.
+    """Return a new layer with random weights, and a random topology unless one is given.
 
-    A topology given as `Within` is a limit, and what the layer starts with is drawn from it.
-    ``dtype="bfloat16"`` keeps the weights in 16 bits and computes in float32.
+    If ``topology`` is a `Within`, initial connections are drawn from its positions.
+    ``dtype="bfloat16"`` stores the weights in 16 bits and computes in float32.
 
     Examples
     --------

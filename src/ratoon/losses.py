@@ -1,7 +1,7 @@
-"""Losses: what a network's raw outputs mean, and how predictions follow from them.
+"""Losses in NumPy: probabilities and the mean loss of raw outputs.
 
-The losses themselves are computed in the native minibatch loop; `ratoon.kernels.reference` has
-them in NumPy.
+Training computes losses and their gradients natively; `ratoon.kernels.reference` has the gradients
+in NumPy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ratoon.kernels import LOSSES
 
 
 def probabilities(loss: str, outputs: Array) -> Array:
-    """Turn raw outputs into probabilities, as the loss reads them.
+    """Return the probabilities that raw outputs mean under a loss.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def probabilities(loss: str, outputs: Array) -> Array:
         return np.asarray(softmax(outputs, axis=1))
     if loss == "sigmoid_cross_entropy":
         return np.asarray(expit(outputs))
-    raise InvalidParameterError(f"the loss {loss!r} gives no probabilities.")
+    raise InvalidParameterError(f"the loss {loss!r} has no probabilities.")
 
 
 def mean_loss(loss: str, outputs: Array, targets: Array, weights: Array | None = None) -> float:

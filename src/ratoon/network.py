@@ -1,4 +1,4 @@
-"""SparseMLP: layers in a row."""
+"""SparseMLP: a multilayer perceptron of sparse layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ratoon.topology import Topology, Within
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """One line of a network's table."""
+    """Size and density of one layer, for the summary of a network."""
 
     n_in: int
     n_out: int
@@ -32,7 +32,7 @@ class LayerSummary:
 
 @dataclass(eq=False)
 class SparseMLP:
-    """A multilayer perceptron of sparse layers, and how its samples are read.
+    """A multilayer perceptron of sparse layers, and the scaling of its samples.
 
     Examples
     --------
@@ -73,11 +73,11 @@ class SparseMLP:
         dtype: DTypeLike = np.float32,
         n_threads: int = 1,
     ) -> SparseMLP:
-        """Draw a network of the given widths, inputs and outputs included.
+        """Return a random network with the given widths, inputs and outputs included.
 
-        ``all_relu`` gives odd and even hidden layers slopes of opposite sign (Curci et al. 2021).
-        ``topologies`` may name the start of single layers, or what limits them; the others are
-        drawn.
+        With ``all_relu``, odd and even hidden layers have slopes of opposite sign (Curci et al.
+        2021).  ``topologies`` may hold the initial topology or the limit of single layers; None
+        draws one.
         """
         kind = checked_dtype(dtype)
         layers = []
@@ -105,12 +105,12 @@ class SparseMLP:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Number type of the computation."""
+        """Data type of the computation."""
         return self.layers[0].bias.dtype
 
     @property
     def weight_type(self) -> str:
-        """Number type weights are kept in: that of the computation, or bfloat16."""
+        """Data type of the stored weights: that of the computation, or bfloat16."""
         return "bfloat16" if self.layers[0].is_bfloat16 else self.dtype.name
 
     @property
@@ -120,12 +120,12 @@ class SparseMLP:
 
     @property
     def n_connections(self) -> int:
-        """Connections of all layers."""
+        """The number of connections of all layers."""
         return sum(layer.n_connections for layer in self.layers)
 
     @property
     def n_positions(self) -> int:
-        """Connections a dense network of these widths would have."""
+        """The number of connections of a dense network of these widths."""
         return sum(layer.topology.n_positions for layer in self.layers)
 
     @property
@@ -134,10 +134,10 @@ class SparseMLP:
         return self.n_connections / self.n_positions
 
     def native(self, loss: str, n_threads: int, pace: Pace | None = None) -> NativeNetwork:
-        """Return the network as native code sees it, sharing all arrays."""
+        """Return the native view of the network, which shares all arrays."""
         native = NativeNetwork(self.dtype, loss, n_threads, pace)
         for layer in self.layers:
-            layer.own_arrays()  # native code takes only what it may write to
+            layer.own_arrays()  # native code requires writable arrays
             native.add_layer(
                 layer.topology,
                 layer.stored,
@@ -168,7 +168,7 @@ class SparseMLP:
         ]
 
     def input_strength(self) -> Array:
-        """Return for every input the summed magnitude of its connections' weights."""
+        """Return the summed magnitude of the outgoing weights of every input."""
         first = self.layers[0]
         return np.bincount(
             first.topology.rows,
@@ -184,5 +184,5 @@ class SparseMLP:
         )
 
     def copy(self) -> SparseMLP:
-        """Return a network with arrays of its own."""
+        """Return a copy of the network."""
         return SparseMLP([layer.copy() for layer in self.layers], self.scaling)

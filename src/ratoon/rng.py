@@ -1,10 +1,10 @@
-"""Random numbers as pure functions of a seed and a purpose.
+"""Random numbers as pure functions of a root seed, a purpose and a position.
 
-Nothing in the house keeps a generator running.  Whoever needs random numbers derives a seed from
-the network's one root seed, a purpose and the place in time, so that
+No code keeps a generator.  Every use of random numbers derives a seed from the root seed of the
+network, a purpose, and a position (layer, epoch, step, ...), so that
 
-* training can stop after any epoch and go on in another process with the same numbers;
-* adding a new consumer of randomness does not shift the numbers of the others;
+* training can stop after any epoch and resume in another process with the same numbers;
+* a new use of random numbers does not change the numbers of the others;
 * layers and threads never share a stream.
 """
 
@@ -19,12 +19,12 @@ from ratoon.errors import InvalidParameterError
 MAX_SEED = 2**63 - 1
 
 
-def derive_seed(root: int, purpose: str, *place: int) -> int:
-    """Return a 64-bit seed for one purpose at one place (layer, epoch, step, ...).
+def derive_seed(root: int, purpose: str, *position: int) -> int:
+    """Return a 64-bit seed for one purpose at one position (layer, epoch, step, ...).
 
-    A place that ends in zeros has the seed of the place without them, so one purpose is used with
-    places of one length.  The exception is meant: ``"dropout"`` of rank 0 is that of a training
-    in one process.  Seeds are part of what is reproducible, hence this stays as it is.
+    A position that ends in zeros has the same seed as the position without them, so a purpose is
+    used with positions of one length.  There is one intended exception: ``"dropout"`` of rank 0
+    equals that of a training in one process.  Seeds must stay reproducible, so this cannot change.
 
     Examples
     --------
@@ -35,28 +35,28 @@ def derive_seed(root: int, purpose: str, *place: int) -> int:
     >>> derive_seed(0, "dropout", 0) == derive_seed(0, "dropout")
     True
     """
-    entropy = [root, zlib.crc32(purpose.encode()), *place]
+    entropy = [root, zlib.crc32(purpose.encode()), *position]
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
 
 
-def derive_generator(root: int, purpose: str, *place: int) -> np.random.Generator:
-    """Return a fresh generator for one purpose at one place.
+def derive_generator(root: int, purpose: str, *position: int) -> np.random.Generator:
+    """Return a new generator for one purpose at one position.
 
     Examples
     --------
     >>> int(derive_generator(0, "shuffle", 1).integers(100))
     41
     """
-    return np.random.default_rng(derive_seed(root, purpose, *place))
+    return np.random.default_rng(derive_seed(root, purpose, *position))
 
 
 def draw_root(
     random_state: int | np.integer | np.random.Generator | np.random.RandomState | None,
 ) -> int:
-    """Turn what users pass as ``random_state`` into a root seed.
+    """Return the root seed for a ``random_state``.
 
-    An integer is taken as it is, so equal integers give equal networks; a generator is drawn from
-    and so moves on; None asks the operating system.
+    An integer is returned unchanged, so equal integers give equal networks.  From a generator a
+    seed is drawn, which advances it.  None gives a random seed of the operating system.
 
     Examples
     --------

@@ -22,15 +22,15 @@ GROWN = -1
 
 
 class Topology:
-    """The connections of one layer, as a set: no values, and never changed once made.
+    """The connections of one layer: an immutable set without values.
 
-    A connection's *slot* is its place in the layer's order.  Weights, momentum and every other
-    value a connection carries are plain arrays aligned with the slots.  The order is that of
-    *tiled flat COO*: the plane of inputs by outputs is cut into tiles, a connection is one 32-bit
-    word inside its tile, and tiles are sorted (see `docs/how-a-step-works.md`).
+    The *slot* of a connection is its index in the order of the layer.  Weights, momentum and all
+    other values per connection are arrays aligned with the slots.  The order is *tiled flat COO*:
+    the plane of inputs by outputs is cut into tiles, a connection is one 32-bit word in its tile,
+    and tiles are sorted (see `docs/how-a-step-works.md`).
 
-    Instances are made by the class methods, all of which check what they are given; native code
-    accepts nothing else.
+    Instances are created by the class methods, which check all arguments; native code accepts
+    nothing else.
 
     Examples
     --------
@@ -46,13 +46,13 @@ class Topology:
     def __init__(self, native: _native.Topology) -> None:
         self._native = native
 
-    # ------------------------------------------------------------------------------ makers
+    # ------------------------------------------------------------------------ constructors
 
     @classmethod
     def random(
         cls, shape: tuple[int, int], n_connections: int, *, seed: int, n_threads: int = 1
     ) -> Topology:
-        """Draw exactly ``n_connections``, every set of them equally likely.
+        """Draw exactly ``n_connections``; every set of them is equally likely.
 
         Examples
         --------
@@ -67,14 +67,14 @@ class Topology:
 
     @classmethod
     def from_pairs(cls, shape: tuple[int, int], inputs: ArrayLike, outputs: ArrayLike) -> Topology:
-        """Build from (input, output) pairs in any order; duplicates are refused."""
+        """Build from (input, output) pairs in any order; duplicates raise an error."""
         return cls.from_pairs_with_order(shape, inputs, outputs)[0]
 
     @classmethod
     def from_pairs_with_order(
         cls, shape: tuple[int, int], inputs: ArrayLike, outputs: ArrayLike
     ) -> tuple[Topology, IntArray]:
-        """Build from pairs; ``order[slot]`` is the pair a slot came from.
+        """Build from pairs; ``order[slot]`` is the index of the pair of a slot.
 
         Examples
         --------
@@ -100,9 +100,9 @@ class Topology:
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> tuple[Topology, NDArray[Any]]:
-        """Build from the stored entries of a SciPy matrix (inputs x outputs), and its values.
+        """Build from the stored entries of a SciPy matrix (inputs x outputs); return values too.
 
-        Entries that are stored count as connections even where their value is zero.
+        Stored zeros are connections.
         """
         coo = scipy.sparse.coo_array(matrix)
         topology, order = cls.from_pairs_with_order(coo.shape, coo.coords[0], coo.coords[1])
@@ -110,7 +110,7 @@ class Topology:
 
     @classmethod
     def full(cls, shape: tuple[int, int]) -> Topology:
-        """Every connection there can be: a dense layer, stored like any other."""
+        """Build the topology with all connections, stored like any other."""
         return cls.random(shape, shape[0] * shape[1], seed=0)
 
     @classmethod
@@ -122,12 +122,12 @@ class Topology:
         starts: IntArray,
         packed: NDArray[np.uint32],
     ) -> Topology:
-        """Build from stored arrays, after looking at every one of their entries.
+        """Build from stored arrays, after checking every entry.
 
         Raises
         ------
         InvalidInputError
-            If tiles, starts or any index are not what they must be.
+            If tiles, starts or any index are invalid.
         """
         try:
             (n_in, n_out), (tile_in, tile_out) = shape, tile
@@ -136,11 +136,11 @@ class Topology:
         except (ValueError, TypeError) as error:
             raise InvalidInputError(f"not a valid topology: {error}") from None
 
-    # ------------------------------------------------------------------------------- facts
+    # -------------------------------------------------------------------------- properties
 
     @property
     def native(self) -> _native.Topology:
-        """What kernels take."""
+        """The native object that kernels take."""
         return self._native
 
     @property
@@ -151,12 +151,12 @@ class Topology:
 
     @property
     def n_connections(self) -> int:
-        """How many connections the layer has."""
+        """The number of connections."""
         return self._native.n_connections
 
     @property
     def n_positions(self) -> int:
-        """How many it could have."""
+        """The number of possible connections: inputs times outputs."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -182,36 +182,36 @@ class Topology:
 
     @property
     def starts(self) -> IntArray:
-        """First slot of every tile, and the number of connections at the end; read-only."""
+        """First slot of every tile, followed by the number of connections; read-only."""
         return self._native.starts
 
     @property
     def packed(self) -> NDArray[np.uint32]:
-        """Every connection inside its tile: local input << 16 | local output; read-only."""
+        """Every connection relative to its tile: local input << 16 | local output; read-only."""
         return self._native.packed
 
     def pairs(self) -> tuple[IntArray, IntArray]:
-        """Input and output of every slot."""
+        """Return input and output of every slot."""
         return self._native.pairs()
 
     @property
     def rows(self) -> IntArray:
-        """Input of every slot; computed anew."""
+        """Input of every slot; computed on every access."""
         return self.pairs()[0]
 
     @property
     def columns(self) -> IntArray:
-        """Output of every slot; computed anew."""
+        """Output of every slot; computed on every access."""
         return self.pairs()[1]
 
     @property
     def positions(self) -> IntArray:
-        """Flat row-major position of every slot; computed anew, not sorted."""
+        """Flat row-major position of every slot, not sorted; computed on every access."""
         inputs, outputs = self.pairs()
         return inputs * self.shape[1] + outputs
 
     def degrees(self) -> tuple[IntArray, IntArray]:
-        """How many connections every input and every output has.
+        """Return the number of connections of every input and of every output.
 
         Examples
         --------
@@ -222,24 +222,26 @@ class Topology:
         return self._native.degrees()
 
     def to_csr(self, values: NDArray[Any] | None = None) -> scipy.sparse.csr_array:
-        """SciPy matrix (inputs x outputs) of ``values``, or of ones."""
+        """Return a SciPy matrix (inputs x outputs) of ``values``, or of ones."""
         data = np.ones(self.n_connections, dtype=np.float32) if values is None else values
         return scipy.sparse.coo_array((data, self.pairs()), shape=self.shape).tocsr()
 
     def content_hash(self) -> str:
-        """SHA-256 of shape, tiling and connections: equal exactly for equal topologies."""
+        """Return the SHA-256 of shape, tiling and connections."""
         digest = hashlib.sha256(repr((self.shape, self.tile, self.grouped)).encode())
         digest.update(self.starts.tobytes())
         digest.update(self.packed.tobytes())
         return digest.hexdigest()
 
     def regrow(self, kept: IntArray, count: int, *, seed: int, n_threads: int = 1) -> Rewiring:
-        """Keep the slots ``kept`` and grow ``count`` more, uniformly among the empty positions."""
+        """Keep the slots ``kept`` and grow ``count`` connections uniformly at empty positions."""
         slots = as_indices(kept)
         try:
             native, origin = self._native.regrow_uniformly(slots, count, seed, n_threads)
         except (ValueError, TypeError) as error:
-            raise InvalidInputError(f"{self!r} cannot grow so: {error}") from None
+            raise InvalidInputError(
+                f"{self!r} cannot grow {count!r} connections: {error}"
+            ) from None
         return Rewiring(Topology(native), origin)
 
     def __eq__(self, other: object) -> bool:
@@ -262,20 +264,20 @@ class Topology:
         )
 
     def __reduce__(self) -> tuple[Callable[..., Topology], tuple[Any, ...]]:
-        # Pickles pass the same checks as files do.
+        # Pickles pass the same checks as files.
         arrays = (np.array(self.starts), np.array(self.packed))
         return Topology.checked, (self.shape, self.tile, self.grouped, *arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Rewiring:
-    """The step from one topology to the next, told slot by slot.
+    """The change from one topology to the next, slot by slot.
 
-    ``origin[k]`` is the old slot that connection ``k`` comes from, or `GROWN`.  Every array aligned
-    with the old slots is brought over by `carry`: weights, momentum, moments of Adam, a tensor.
+    ``origin[k]`` is the old slot of connection ``k``, or `GROWN`.  `carry` moves any array aligned
+    with the old slots: weights, momentum, the moments of Adam.
 
-    ``grown_weights``, where a strategy gives it, holds the first weight of each new connection in
-    the order of the slots; without it new connections start at 0.
+    ``grown_weights`` holds the first weight of each new connection in the order of the slots; if it
+    is None, new connections start at 0.
     """
 
     topology: Topology
@@ -284,7 +286,7 @@ class Rewiring:
 
     @classmethod
     def unchanged(cls, topology: Topology) -> Rewiring:
-        """Leave everything as it is."""
+        """Return the rewiring that changes nothing."""
         return cls(topology, np.arange(topology.n_connections))
 
     @classmethod
@@ -307,11 +309,11 @@ class Rewiring:
 
     @property
     def n_grown(self) -> int:
-        """How many connections are new."""
+        """The number of new connections."""
         return int(np.count_nonzero(self.is_grown))
 
     def carry(self, values: NDArray[Any], *, grown: ArrayLike = 0.0) -> NDArray[Any]:
-        """Move one array of per-connection values over; new connections get ``grown``."""
+        """Return an array of per-connection values by new slots; new connections get ``grown``."""
         is_grown = self.is_grown
         carried = np.empty(self.origin.shape, dtype=values.dtype)
         carried[~is_grown] = values[self.origin[~is_grown]]
@@ -319,28 +321,27 @@ class Rewiring:
         return carried
 
     def carry_weights(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Move the weights over; new connections get the strategy's first weights, or 0."""
+        """Return the weights by new slots; new connections get ``grown_weights``, or 0."""
         return self.carry(weights, grown=0.0 if self.grown_weights is None else self.grown_weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """A limit: a layer has connections only where a matrix has entries.
+    """A limit: a layer may have connections only where a matrix has entries.
 
-    Given to an estimator in ``topology=``, where a matrix alone would be what a layer starts with
-    and evolution would then leave.  Within a limit every strategy prunes and grows as ever, but
-    grows at allowed positions only.  Time and memory of a rewiring grow with the number of allowed
-    positions.
+    Pass it to an estimator as ``topology=``.  (A matrix alone is the initial topology, which
+    evolution may leave.)  All strategies prune as usual and grow at allowed positions only.  Time
+    and memory of a rewiring are proportional to the number of allowed positions.
 
     Parameters
     ----------
     matrix : SciPy sparse matrix or Topology, inputs x outputs
         Stored entries are allowed positions, whatever their values.
     density : float, default=0.5
-        Share of the allowed positions that the layer starts with, drawn at random.  What is left
-        is where connections can move to; at 1 there is nothing to evolve.
+        Fraction of the allowed positions that are initial connections, drawn at random.
+        Connections can move to the rest; at 1 there is nothing to evolve.
     start : SciPy sparse matrix or Topology, optional
-        Connections to start with instead; all of them must be allowed.
+        The initial connections; all of them must be allowed.
 
     Examples
     --------
@@ -365,7 +366,7 @@ class Within:
         if not 0.0 < self.density <= 1.0:
             raise InvalidParameterError(
                 f"Within: `density` must be a number in (0, 1], got {self.density!r}.\n"
-                f"  It is the share of the allowed positions that a layer starts with."
+                f"  It is the share of the allowed positions that are initial connections."
             )
 
     @property
@@ -376,20 +377,20 @@ class Within:
 
     @property
     def n_allowed(self) -> int:
-        """How many positions are allowed."""
+        """The number of allowed positions."""
         return _size(self.matrix)
 
     @property
     def n_connections(self) -> int:
-        """How many connections a layer starts with."""
+        """The number of initial connections."""
         if self.start is not None:
             return _size(self.start)
         return max(1, round(self.density * self.n_allowed))
 
     def __repr__(self) -> str:
         n_in, n_out = self.shape
-        begun = f"{self.n_connections} to start with"
-        share = begun if self.start is not None else f"density {self.density:g}"
+        initial = f"{self.n_connections} to start with"
+        share = initial if self.start is not None else f"density {self.density:g}"
         return f"Within({n_in} -> {n_out}, {self.n_allowed} positions allowed, {share})"
 
 
@@ -398,7 +399,7 @@ def _size(matrix: Any) -> int:
 
 
 def suited_grid(shape: tuple[int, int], n_connections: int) -> _native.Grid:
-    """Cut a layer into tiles, by its shape and number of connections alone."""
+    """Return the tiles of a layer, a function of its shape and number of connections."""
     try:
         n_in, n_out = shape
         return _native.Grid.suited_to(n_in, n_out, n_connections)
@@ -407,8 +408,8 @@ def suited_grid(shape: tuple[int, int], n_connections: int) -> _native.Grid:
 
 
 def as_indices(values: ArrayLike) -> IntArray:
-    """Return whole numbers as native code takes them; other numbers are not rounded to some."""
+    """Return an array of int64 as native code takes it; other than integer types raise an error."""
     array = np.asarray(values)
     if array.size > 0 and array.dtype.kind not in "iu":
-        raise InvalidInputError(f"connections are told by whole numbers, not by {array.dtype}.")
+        raise InvalidInputError(f"indices of connections must be integers, got {array.dtype}.")
     return np.ascontiguousarray(array, dtype=np.int64).ravel()

@@ -1,4 +1,4 @@
-"""Layers to rewire, and what holds for every rewiring."""
+"""Layers to rewire, and checks of every rewiring."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def random_layer(shape=(30, 20), n_connections=150, *, seed=0, **changes):
 
 
 def network(*, seed=0, density=0.2, widths=(40, 30, 25, 4), **changes):
-    """Return the layers of a network, inputs and outputs of neighbours fitting."""
+    """Return the layers of a network of these widths."""
     return [
         random_layer((n_in, n_out), max(1, round(density * n_in * n_out)), seed=seed + i, **changes)
         for i, (n_in, n_out) in enumerate(pairwise(widths))
@@ -42,7 +42,7 @@ def network(*, seed=0, density=0.2, widths=(40, 30, 25, 4), **changes):
 
 
 def sparse_layer(layer):
-    """Return the same as a layer that can be changed in place."""
+    """Return the layer as one that can be changed in place."""
     return SparseLayer(
         layer.topology,
         layer.weights.copy(),
@@ -53,7 +53,7 @@ def sparse_layer(layer):
 
 
 def apply(layers, rewirings):
-    """Return the layers after their rewirings, with the signals they had."""
+    """Return the layers after their rewirings, with the same signals."""
     after = []
     for layer, rewiring in zip(layers, rewirings, strict=True):
         after.append(
@@ -72,16 +72,16 @@ def apply(layers, rewirings):
 
 
 def assert_consistent(layer, rewiring):
-    """Check what holds whatever a strategy does: places, values and origins belong together."""
+    """Check that positions, values and origins of a rewiring are consistent."""
     old, new = layer.topology, rewiring.topology
     assert new.shape == old.shape
     assert rewiring.origin.shape == (new.n_connections,)
-    assert np.unique(new.positions).size == new.n_connections, "no place is taken twice"
+    assert np.unique(new.positions).size == new.n_connections, "positions are distinct"
     assert Topology.checked(new.shape, new.tile, new.grouped, new.starts, new.packed) == new
     kept = rewiring.origin != GROWN
     origin = rewiring.origin[kept]
-    assert np.unique(origin).size == origin.size, "no connection becomes two"
-    assert np.array_equal(new.positions[kept], old.positions[origin]), "the others did not move"
+    assert np.unique(origin).size == origin.size, "origins are distinct"
+    assert np.array_equal(new.positions[kept], old.positions[origin]), "kept ones do not move"
     for values in layer.state:
         carried = rewiring.carry(values)
         assert np.array_equal(carried[kept], values[origin])
@@ -99,5 +99,5 @@ def dense_of(layer, values=None):
 
 
 def positions_of(topology):
-    """Return the places of a topology, ascending."""
+    """Return the positions of a topology, ascending."""
     return np.sort(topology.positions)

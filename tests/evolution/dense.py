@@ -1,4 +1,4 @@
-"""Every method once more, on dense matrices with masks: the plain way, for small networks.
+"""Reference implementations of every method on dense matrices with masks, for small networks.
 
 Nothing here is shared with the library.  Where a method draws at random, the twin is told what the
 library drew and checks that it was allowed; so topologies can be compared position by position.

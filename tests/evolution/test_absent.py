@@ -1,4 +1,4 @@
-"""The search for large absent gradients, and growth at given places."""
+"""The search for large absent gradients, and growth at given positions."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def searches(draw):
 
 
 @given(searches(), st.integers(1, 3))
-def test_the_search_finds_what_a_sort_of_the_whole_gradient_finds(search, n_threads):
+def test_the_search_equals_a_sort_of_the_dense_gradient(search, n_threads):
     topology, kept, x, d, count = search
     found = largest_absent(topology, kept, x, d, count, n_threads=n_threads)
     assert_array_equal(found, dense_largest(topology, kept, x, d, count))
@@ -45,7 +45,7 @@ def test_the_search_finds_what_a_sort_of_the_whole_gradient_finds(search, n_thre
 
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("depth", [1, 5, 40])
-def test_large_layers_agree_with_the_whole_gradient_on_every_instruction_set(isa, depth):
+def test_large_layers_agree_with_the_dense_gradient_on_every_instruction_set(isa, depth):
     rng = np.random.default_rng(depth)
     topology = Topology.random((1500, 1100), 8000, seed=1)
     kept = np.arange(0, 8000, 2)
@@ -74,7 +74,7 @@ def test_positions_without_a_gradient_are_not_returned():
     assert_array_equal(largest_absent(topology, np.arange(0), x, d, 6), [0, 4])
 
 
-def test_a_value_that_is_no_number_is_never_chosen():
+def test_nan_gradients_are_never_chosen():
     topology = Topology.random((4, 4), 0, seed=0)
     x, d = np.ones((4, 2)), np.ones((4, 2))
     x[1, 0] = np.nan
@@ -82,7 +82,7 @@ def test_a_value_that_is_no_number_is_never_chosen():
 
 
 @pytest.mark.parametrize("wrong", ["rows", "columns", "kept"])
-def test_arrays_that_do_not_belong_together_are_refused(wrong):
+def test_arrays_of_inconsistent_sizes_are_refused(wrong):
     topology = Topology.random((5, 4), 6, seed=0)
     x, d, kept = np.ones((5, 2)), np.ones((4, 2)), np.arange(6)
     if wrong == "rows":
@@ -96,7 +96,7 @@ def test_arrays_that_do_not_belong_together_are_refused(wrong):
 
 
 @given(searches())
-def test_growing_at_places_is_what_building_from_all_places_gives(search):
+def test_growing_at_positions_equals_building_from_all_positions(search):
     topology, kept, x, d, count = search
     places = largest_absent(topology, kept, x, d, count)
     native, general = grow_at(topology, kept, places), Rewiring.between(topology, kept, places)
@@ -114,7 +114,7 @@ def test_growing_at_places_is_what_building_from_all_places_gives(search):
 
 
 @given(searches())
-def test_only_places_that_are_empty_pass(search):
+def test_only_empty_positions_are_returned(search):
     topology, kept, *_ = search
     rng = np.random.default_rng(0)
     places = rng.integers(topology.n_positions, size=50)
@@ -123,7 +123,7 @@ def test_only_places_that_are_empty_pass(search):
 
 
 @pytest.mark.parametrize("places", [[-1], [20], [3, 3]])
-def test_places_that_cannot_be_grown_at_are_refused(places):
+def test_occupied_or_invalid_positions_are_refused(places):
     topology = Topology.from_positions((5, 4), [0, 1])
     with pytest.raises(ValueError):
         grow_at(topology, np.arange(2), np.array(places))
@@ -141,7 +141,7 @@ def test_slots_are_found_by_position(search):
 
 
 @pytest.mark.parametrize(("before", "after"), [(500, 40_000), (40_000, 500)])
-def test_another_tiling_holds_the_same_connections(before, after):
+def test_a_different_tiling_has_the_same_connections(before, after):
     shape = (900, 20_000)
     many = Topology.random(shape, 40_000, seed=0)
     few = grow_at(many, np.arange(0, 40_000, 80), np.arange(0)).topology

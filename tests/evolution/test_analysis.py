@@ -1,4 +1,4 @@
-"""Looking at topologies."""
+"""Analysis of topologies."""
 
 import numpy as np
 import pytest
@@ -47,12 +47,12 @@ def test_a_random_topology_fits_worse_than_a_scale_free_one():
     assert fit_power_law(scaled, least=5).distance < fit_power_law(random, least=5).distance / 3
 
 
-def test_equal_degrees_are_no_power_law():
+def test_a_power_law_of_equal_degrees_is_refused():
     with pytest.raises(InvalidInputError, match="degrees"):
         fit_power_law([3, 3, 3, 0])
 
 
-def test_exploration_never_falls_and_counts_a_place_once():
+def test_exploration_never_falls_and_counts_a_position_once():
     rng = np.random.default_rng(0)
     steps = [rng.choice(1000, size=100, replace=False) for _ in range(10)]
     rates = exploration(steps, 1000)
@@ -79,7 +79,7 @@ def test_matching_undoes_a_shuffle_of_neurons():
     assert 0.3 < matched_distance(one, Topology.random((60, 40), 500, seed=1)) < 0.9
 
 
-def test_layers_that_do_not_compare_are_refused():
+def test_layers_of_different_shapes_are_refused():
     one, other = Topology.random((4, 3), 2, seed=0), Topology.random((3, 4), 2, seed=0)
     for measure in (distance, matched_distance):
         with pytest.raises(InvalidInputError, match="compare"):

@@ -45,7 +45,7 @@ def test_nothing_is_due_past_the_given_fraction_of_training():
     assert due_over(RewiringSchedule(until=0.0), 4) == []
 
 
-def test_a_clock_in_the_middle_of_an_epoch_sees_only_what_is_ahead():
+def test_steps_before_the_clock_are_never_due():
     schedule = RewiringSchedule(every=4, unit="step")
     assert schedule.due_steps(Clock(9, EPOCH, 40), 20) == [12, 16]
     assert schedule.due_steps(Clock(12, EPOCH, 40), 20) == [12, 16]
@@ -72,7 +72,7 @@ def test_cosine_is_above_linear_in_the_first_half_and_below_in_the_second():
 @pytest.mark.parametrize(
     "wrong", [{"every": 0}, {"unit": "week"}, {"until": 1.5}, {"anneal": "slowly"}]
 )
-def test_a_schedule_that_makes_no_sense_is_refused(wrong):
+def test_an_invalid_schedule_is_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         RewiringSchedule(**wrong)

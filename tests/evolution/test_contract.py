@@ -1,4 +1,4 @@
-"""What every strategy must hold to.  A strategy that is registered is tested here by itself."""
+"""The contract of every strategy.  Registered strategies are tested here automatically."""
 
 import io
 import json
@@ -132,7 +132,7 @@ def test_the_number_of_threads_changes_nothing(strategy):
         assert_same(one, evolve(strategy, layers, n_threads=n_threads))
 
 
-def test_what_a_strategy_is_given_stays_as_it_was(strategy):
+def test_the_arguments_of_a_strategy_are_not_changed(strategy):
     layers = network()
     state = start_state(strategy, layers, 0)
     arrays = [layer.weights for layer in layers] + [m for layer in layers for m in layer.state]
@@ -143,7 +143,7 @@ def test_what_a_strategy_is_given_stays_as_it_was(strategy):
         assert_array_equal(array, copy)
 
 
-def test_a_state_that_went_through_a_file_is_as_good_as_the_one_in_memory(strategy):
+def test_a_state_read_from_a_file_gives_the_same_rewirings(strategy):
     def through_file(state):
         buffer = io.BytesIO()
         np.savez(buffer, **state)
@@ -211,7 +211,7 @@ def test_nothing_grows_outside_a_limit(name, strategy, share):
     assert (n_grown > 0) == (not still)
 
 
-def test_a_limit_that_allows_everything_is_none(name, strategy):
+def test_a_limit_that_allows_everything_has_no_effect(name, strategy):
     free = network()
     open_wide = [replace(layer, allowed=Topology.full(layer.topology.shape)) for layer in network()]
     runs = [evolve(strategy, layers, n_rewirings=1) for layers in (open_wide, free)]
@@ -237,7 +237,7 @@ def test_silent_neurons_do_not_stop_growth_within_a_limit(name, strategy):
 @pytest.mark.parametrize(
     "name", [name for name, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)]
 )
-def test_the_path_in_place_equals_the_general_one_bit_for_bit(strategy):
+def test_the_in_place_rewiring_equals_the_general_one_bit_for_bit(strategy):
     layer = random_layer((300, 200), 4000, n_states=2)
     general, in_place = sparse_layer(layer), sparse_layer(layer)
     [rewiring] = strategy.rewire([layer], CLOCK, 3)

@@ -1,4 +1,4 @@
-"""What the pages on strategies show runs, and says what is true."""
+"""The examples on the pages about strategies run, and the pages have all sections."""
 
 import re
 from pathlib import Path
@@ -28,16 +28,23 @@ def test_every_strategy_has_a_page_and_is_in_the_table(name):
     [row] = [line for line in index.splitlines() if line.startswith(f"| `{name}` |")]
     page = DOCS / "methods" / re.search(r"\]\(([\w-]+\.md)\)", row)[1]
     text = page.read_text()
-    for part in ("**Idea.**", "**Formula.**", "**Cost.**", "**When.**", "**Reference"):
+    for part in (
+        "**Idea.**",
+        "**Formula.**",
+        "**Parameters.**",
+        "**Cost.**",
+        "**When.**",
+        "**Reference",
+    ):
         assert part in text, f"{page.name} lacks {part}"
 
 
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.stem != "index"], ids=lambda page: page.stem
 )
-def test_every_page_has_idea_picture_cost_and_reference(page):
+def test_every_page_has_all_sections_and_a_picture(page):
     text = page.read_text()
-    for part in ("**Idea.**", "**Cost.**", "**When.**", "**Reference"):
+    for part in ("**Idea.**", "**Parameters.**", "**Cost.**", "**When.**", "**Reference"):
         assert part in text, f"{page.name} lacks {part}"
     [picture] = re.findall(r"!\[[^\]]+\]\((\S+\.svg)\)", text)
     drawn = (page.parent / picture).resolve()
@@ -72,7 +79,7 @@ def test_the_strategy_of_the_guide_is_twenty_lines():
         contract.test_connections_values_and_momentum_stay_together,
         contract.test_new_weights_are_finite_and_of_the_layer_s_type,
         contract.test_the_number_of_threads_changes_nothing,
-        contract.test_what_a_strategy_is_given_stays_as_it_was,
+        contract.test_the_arguments_of_a_strategy_are_not_changed,
         contract.test_a_layer_without_connections_among_others_survives,
     ],
     ids=lambda check: check.__name__,
@@ -81,7 +88,7 @@ def test_the_strategy_of_the_guide_holds_to_the_contract(rich, check):
     check(STRATEGIES[rich]())
 
 
-def test_the_strategy_of_the_guide_keeps_its_counts_and_grows_at_hubs(rich):
+def test_the_strategy_of_the_guide_keeps_the_count_and_grows_at_hubs(rich):
     strategy = STRATEGIES[rich]()
     contract.test_the_number_of_connections_is_what_is_promised(rich, strategy)
     for layers, rewirings, _ in contract.evolve(strategy, contract.network(), n_rewirings=1):

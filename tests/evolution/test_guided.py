@@ -1,4 +1,4 @@
-"""GuidedSET: growth follows strength in the first layer, and settles."""
+"""GuidedSET: growth follows strength in the first layer, and ends early."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_inputs_are_drawn_in_proportion_to_a_power_of_their_strength(power, stro
 
 
 @pytest.mark.parametrize("grown", ["zero", "init"])
-def test_the_weakest_of_each_sign_go_and_as_many_come(grown):
+def test_the_weakest_of_each_sign_are_pruned_and_as_many_are_grown(grown):
     layers = network()
     rewirings = GuidedSET(zeta=0.3, grown=grown, **EARLY).rewire(layers, START, 0)
     for layer, rewiring in zip(layers, rewirings, strict=True):
@@ -45,7 +45,7 @@ def test_the_weakest_of_each_sign_go_and_as_many_come(grown):
     assert_array_equal(np.sort(stayed), strongest_of_each_sign(layers[0].weights, 0.3))
 
 
-def test_where_strong_inputs_are_full_the_rest_comes_anywhere():
+def test_when_strong_inputs_are_full_the_rest_is_grown_uniformly():
     strength = np.zeros(20)
     strength[3] = 1.0
     layer = random_layer((20, 10), 100)
@@ -61,7 +61,7 @@ def test_the_same_seed_grows_the_same():
     assert first[0].topology != other[0].topology
 
 
-def test_a_full_layer_is_left_alone_and_there_is_an_end_to_it():
+def test_a_full_layer_does_not_change_and_growth_ends():
     layer = random_layer((5, 4), 20)
     assert layer.topology.is_full
     [rewiring] = GuidedSET(**EARLY).rewire([layer], START, 0)
@@ -72,7 +72,7 @@ def test_a_full_layer_is_left_alone_and_there_is_an_end_to_it():
 def test_strengths_must_be_one_number_per_feature():
     with pytest.raises(InvalidInputError, match="none below 0"):
         GuidedSET([1.0, -1.0])
-    with pytest.raises(InvalidInputError, match="3 strengths for a network of 150"):
+    with pytest.raises(InvalidInputError, match="3 numbers for a network of 150"):
         GuidedSET(np.ones(3), **EARLY).rewire([random_layer((150, 40), 600)], START, 0)
     with pytest.raises(InvalidParameterError, match="power"):
         GuidedSET(power=-1.0)

@@ -1,4 +1,4 @@
-"""Which connections stay, against a sort of all of them."""
+"""Choosing connections to prune, compared with a sort."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ KINDS = ("all different", "many equal", "zeros of both signs", "one sign", "most
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 1000])
 @pytest.mark.parametrize("zeta", [0.0, 0.3, 0.5, 0.999, 1.0])
-def test_as_many_of_each_sign_go_as_a_sort_says(kind, size, zeta):
+def test_the_pruned_connections_of_each_sign_are_those_of_a_sort(kind, size, zeta):
     weights = weights_of(kind, size)
     found = strongest_of_each_sign(weights, zeta)
     assert found.tolist() == reference.strongest_of_each_sign(weights, zeta).tolist()
@@ -32,7 +32,7 @@ def test_as_many_of_each_sign_go_as_a_sort_says(kind, size, zeta):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_pruned", [0, 1, 300, 999, 1000])
-def test_the_weakest_go_whatever_their_sign(kind, n_pruned):
+def test_the_weakest_connections_of_both_signs_together_are_pruned(kind, n_pruned):
     weights = weights_of(kind, 1000)
     weakest_first = np.argsort(np.abs(weights), kind="stable")
     assert strongest(weights, n_pruned).tolist() == sorted(weakest_first[n_pruned:].tolist())

@@ -16,18 +16,18 @@ def minibatches(n, batch=3, seed=0):
 
 
 def remember(batches, *, mu=0.9, max_columns=None, first=0):
-    recent = RecentGradients.none(SHAPE, np.float64)
+    recent = RecentGradients.empty(SHAPE, np.float64)
     for step, signals in enumerate(batches, start=first):
-        recent = recent.seen(signals, step, mu=mu, max_columns=max_columns)
+        recent = recent.with_minibatch(signals, step, mu=mu, max_columns=max_columns)
     return recent
 
 
-def test_a_gradient_is_forgotten_once_below_one_per_cent():
+def test_a_gradient_is_dropped_once_below_one_per_cent():
     assert 0.9 ** n_remembered(0.9) < 0.01 <= 0.9 ** (n_remembered(0.9) - 1)
     assert n_remembered(0.0) == 1
 
 
-def test_the_product_is_the_faded_sum_of_gradients():
+def test_the_product_is_the_decayed_sum_of_gradients():
     batches = minibatches(10)
     expected = sum(0.9 ** (9 - k) * x @ d.T for k, (x, d) in enumerate(batches))
     assert_allclose(np.matmul(remember(batches).x, remember(batches).d.T), expected, rtol=1e-12)
@@ -36,23 +36,23 @@ def test_the_product_is_the_faded_sum_of_gradients():
 def test_old_minibatches_are_dropped_whole():
     batches = minibatches(60)
     recent = remember(batches)
-    assert recent.born.min() == 60 - 44
+    assert recent.steps.min() == 60 - 44
     assert recent.x.shape == (30, 44 * 3)
     expected = sum(0.9 ** (59 - k) * x @ d.T for k, (x, d) in enumerate(batches) if k >= 16)
     assert_allclose(recent.x @ recent.d.T, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_steps_that_were_not_watched_fade_the_others_all_the_same():
+def test_unwatched_steps_also_decay_the_gradients():
     (first, second) = minibatches(2)
-    recent = RecentGradients.none(SHAPE, np.float64)
-    recent = recent.seen(first, 10, mu=0.9, max_columns=None)
-    recent = recent.seen(second, 15, mu=0.9, max_columns=None)
+    recent = RecentGradients.empty(SHAPE, np.float64)
+    recent = recent.with_minibatch(first, 10, mu=0.9, max_columns=None)
+    recent = recent.with_minibatch(second, 15, mu=0.9, max_columns=None)
     expected = 0.9**5 * first[0] @ first[1].T + second[0] @ second[1].T
     assert_allclose(recent.x @ recent.d.T, expected, rtol=1e-12)
-    assert recent.seen(second, 99, mu=0.9, max_columns=None).born.tolist() == [99] * 3
+    assert recent.with_minibatch(second, 99, mu=0.9, max_columns=None).steps.tolist() == [99] * 3
 
 
-def test_low_rank_is_as_near_as_a_singular_value_decomposition_gets():
+def test_low_rank_equals_the_truncated_singular_value_decomposition():
     recent = remember(minibatches(10))
     whole = recent.x @ recent.d.T
     left, values, right = np.linalg.svd(whole)
@@ -62,29 +62,29 @@ def test_low_rank_is_as_near_as_a_singular_value_decomposition_gets():
     assert_allclose(low.x @ low.d.T, best, atol=1e-9)
 
 
-def test_what_has_low_rank_loses_nothing():
+def test_a_product_of_low_rank_is_reproduced_exactly():
     x, d = minibatches(1, batch=4)[0]
     recent = remember([(x, d)] * 12, max_columns=16)
     expected = sum(0.9**k for k in range(12)) * x @ d.T
-    assert recent.born.size <= 16
+    assert recent.steps.size <= 16
     assert_allclose(recent.x @ recent.d.T, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 50])
 def test_columns_never_exceed_the_limit(batch):
-    recent = RecentGradients.none(SHAPE, np.float64)
+    recent = RecentGradients.empty(SHAPE, np.float64)
     for step, signals in enumerate(minibatches(30, batch)):
-        recent = recent.seen(signals, step, mu=0.9, max_columns=10)
-        assert recent.born.size == recent.x.shape[1] == recent.d.shape[1] <= 10
+        recent = recent.with_minibatch(signals, step, mu=0.9, max_columns=10)
+        assert recent.steps.size == recent.x.shape[1] == recent.d.shape[1] <= 10
 
 
-def test_minibatches_without_any_signal_do_no_harm():
+def test_minibatches_of_zeros_give_a_product_of_zero():
     silent = (np.zeros((30, 6)), np.zeros((20, 6)))
     recent = remember([silent] * 5, max_columns=8)
     assert not (recent.x @ recent.d.T).any()
 
 
-def test_decompositions_take_one_blas_thread_and_give_the_others_back(monkeypatch):
+def test_decompositions_use_one_blas_thread_and_restore_the_limit(monkeypatch):
     def blas_threads():
         return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
 

@@ -1,4 +1,4 @@
-"""The topology recorder: what it keeps is what happened."""
+"""The topology recorder: the replay equals the training."""
 
 import io
 
@@ -43,7 +43,7 @@ def recorded(strategy, *, n_epochs=6, parts=(6,), **options):
 
 @pytest.mark.parametrize("strategy", [SET(), RigL(every=2), NeST(), DeepR(alpha=0.1)], ids=repr)
 @pytest.mark.parametrize("parts", [(6,), (2, 4)])
-def test_the_replay_is_what_a_witness_saw(strategy, parts):
+def test_the_replay_equals_the_observed_topologies(strategy, parts):
     recorder, seen = recorded(strategy, parts=parts)
     replayed = list(recorder.replay())
     assert len(replayed) == len(seen) > 3
@@ -53,7 +53,7 @@ def test_the_replay_is_what_a_witness_saw(strategy, parts):
             assert_array_equal(ours, theirs)
 
 
-def test_any_epoch_can_be_asked_for():
+def test_the_topology_of_any_epoch_can_be_read():
     recorder, seen = recorded(SET(every=2))
     assert recorder.epochs == [2, 4]
     for epoch, expected in ((0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (99, 2)):
@@ -63,7 +63,7 @@ def test_any_epoch_can_be_asked_for():
             assert_array_equal(np.sort(topology.positions), positions)
 
 
-def test_ages_are_those_of_the_last_growth():
+def test_the_age_of_a_connection_counts_from_its_last_growth():
     old = Topology.from_positions((2, 4), [0, 1, 2])
     recorder = TopologyRecorder(shapes=[(2, 4)], start=[squeezed(np.array([0, 1, 2]))])
     # Epoch 1: 2 goes and 5 comes.  Epoch 3: 1 and 5 go, 1 comes back at once, 7 comes.
@@ -90,14 +90,14 @@ def test_a_recording_survives_a_file():
     assert again.n_bytes == recorder.n_bytes
 
 
-def test_strengths_of_inputs_are_kept_when_asked_for():
+def test_input_strengths_are_recorded_on_request():
     recorder, _ = recorded(SET(), with_strength=True)
     assert np.stack(recorder.strengths).shape == (6, 20)
     assert recorded(SET())[0].strengths == []
 
 
 @given(st.lists(st.integers(0, 2**40), unique=True, max_size=50))
-def test_squeezing_loses_nothing(values):
+def test_compression_is_lossless(values):
     positions = np.sort(np.array(values, dtype=np.int64))
     assert_array_equal(unsqueezed(squeezed(positions)), positions)
 

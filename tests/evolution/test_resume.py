@@ -1,4 +1,4 @@
-"""Training with every strategy: stop and go on, threads, listeners change nothing."""
+"""Training with every strategy: stopping, threads and callbacks change no bit."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def assert_same_network(ours, theirs):
 @pytest.mark.parametrize(
     "optimizer", [SGD(), SGD(momentum=0.0), Adam()], ids=["sgd", "plain", "adam"]
 )
-def test_stopping_after_any_epoch_and_going_on_changes_no_bit(strategy, optimizer):
+def test_stopping_and_resuming_after_any_epoch_changes_no_bit(strategy, optimizer):
     whole = training(strategy, start(), optimizer=optimizer)
     whole.run()
     network, state, epochs_done = start(), None, 0
@@ -107,7 +107,7 @@ def test_the_number_of_threads_changes_no_bit(strategy):
     assert_same_network(one.network, three.network)
 
 
-def test_being_listened_to_changes_no_bit(strategy):
+def test_callbacks_change_no_bit(strategy):
     alone, heard = training(strategy, start()), training(strategy, start())
     listener = Listener()
     heard.callbacks.append(listener)
@@ -119,7 +119,7 @@ def test_being_listened_to_changes_no_bit(strategy):
         assert sum(alone.history.column("rewired")) == sum(map(sum, listener.grown))
 
 
-def test_only_set_has_a_path_in_place():
+def test_only_set_rewires_in_place():
     # The three tests above run it; a second one should be tested for speed as well.
     assert [n for n, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)] == ["set"]
 
@@ -132,7 +132,7 @@ def test_a_network_still_learns_under_every_strategy(strategy):
     assert losses[-1] < losses[0]
 
 
-def test_going_back_to_the_best_network_forgets_what_was_about_another():
+def test_restoring_the_best_network_resets_the_state_of_the_strategy():
     run = training(DeepR(), start())
     run.run(2)
     assert run.evolution_state

@@ -1,4 +1,4 @@
-"""RigL: an example by hand, and its dense twin."""
+"""RigL: an example by hand, and the dense reference."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def layer():
     return LayerState(topology, weights, (np.ones(4),), signals=lambda: (x, d))
 
 
-def test_the_weakest_go_and_the_largest_gradients_come(layer):
+def test_the_weakest_are_pruned_and_the_largest_gradients_grown(layer):
     [rewiring] = RigL(zeta=0.5, anneal="constant").rewire([layer], START, 0)
     # 0.1 and 0.2 go.  Of the empty places, 2 (just vacated, 9), 1 (-3) and 5 (3) lead; of the
     # two with 3 the lower place comes.
@@ -46,7 +46,7 @@ def test_the_fraction_replaced_follows_the_cosine():
         assert rewiring.n_grown == round(0.4 * cosine(step / 75) * 400)
 
 
-def test_when_too_few_places_have_a_gradient_the_rest_is_drawn(layer):
+def test_when_too_few_positions_have_a_gradient_the_rest_is_random(layer):
     x, d = layer.signals()
     one = replace(layer, signals=lambda: (np.where(x == 3, x, 0), np.where(d == 2, d, 0)))
     drawn = set()
@@ -58,7 +58,7 @@ def test_when_too_few_places_have_a_gradient_the_rest_is_drawn(layer):
     assert drawn == {1, 2, 3, 4, 5, 6, 7, 8}
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     def dense(layers, clock, memory):
         for layer in layers:
             n_replaced = round(0.3 * cosine(clock.progress / 0.75) * layer.count)
@@ -68,13 +68,13 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
     assert_twins_agree(RigL(), network(dtype=np.float64), dense)
 
 
-def test_a_strategy_that_needs_gradients_says_so_when_there_are_none(layer):
+def test_a_missing_gradient_raises_an_error(layer):
     with pytest.raises(InvalidInputError, match="signals"):
         RigL().rewire([replace(layer, signals=None)], START, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"zeta": 1.0}, {"every": 0}, {"until": 2.0}, {"anneal": "no"}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         RigL(**wrong)

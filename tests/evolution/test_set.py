@@ -1,4 +1,4 @@
-"""SET: an example by hand, its parameters, and its two paths."""
+"""SET: an example by hand, its parameters, in-place and general rewiring."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def layer():
     return LayerState(topology, np.array([3.0, -1.0, 0.5, -4.0], dtype=np.float32)[order])
 
 
-def test_half_of_each_sign_goes_and_as_many_come(layer):
+def test_half_of_each_sign_is_pruned_and_as_many_are_grown(layer):
     [rewiring] = SET(zeta=0.5).rewire([layer], CLOCK, 0)
 
     survives = rewiring.origin != GROWN
@@ -31,7 +31,7 @@ def test_half_of_each_sign_goes_and_as_many_come(layer):
     assert_array_equal(np.sort(rewiring.carry_weights(layer.weights)[survives]), [-4.0, 3.0])
 
 
-def test_a_place_just_vacated_may_be_drawn_again(layer):
+def test_a_position_just_pruned_may_be_drawn_again(layer):
     drawn = set()
     for seed in range(60):
         [rewiring] = SET(zeta=0.5).rewire([layer], CLOCK, seed)
@@ -45,12 +45,12 @@ def test_pruning_by_sign_differs_from_pruning_by_magnitude():
     assert_array_equal(strongest(weights, 2), [2, 3, 4, 5])
 
 
-def test_of_equal_weights_those_in_lower_slots_go_first():
+def test_of_equal_weights_those_in_lower_slots_are_pruned_first():
     assert_array_equal(strongest(np.array([1.0, -1.0, 1.0, 0.5]), 2), [1, 2])
     assert_array_equal(strongest_of_each_sign(np.array([1.0, 1.0, -1.0, -1.0]), 0.5), [1, 3])
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     def dense(layers, clock, memory):
         for layer in layers:
             count = layer.count
@@ -64,12 +64,12 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
     assert_twins_agree(SET(zeta=0.3, grown="zero"), network(dtype=np.float64), dense)
 
 
-def test_grown_zero_leaves_what_the_network_computes(layer):
+def test_grown_zero_does_not_change_the_outputs(layer):
     [rewiring] = SET(zeta=0.5, grown="zero").rewire([layer], CLOCK, 0)
     assert not rewiring.carry_weights(layer.weights)[rewiring.is_grown].any()
 
 
-def test_new_weights_are_drawn_as_wide_as_first_weights():
+def test_new_weights_have_the_scale_of_initial_weights():
     layer = random_layer((300, 200), 6000, init="he")
     [rewiring] = SET(zeta=0.5).rewire([layer], CLOCK, 0)
     sigma = weight_scale(layer.topology, "he")
@@ -77,7 +77,7 @@ def test_new_weights_are_drawn_as_wide_as_first_weights():
     assert rewiring.grown_weights.std() == pytest.approx(sigma, rel=0.065)
 
 
-def test_annealing_replaces_fewer_and_fewer():
+def test_annealing_reduces_the_number_of_replaced_connections():
     layer = random_layer()
     grown = [
         SET(zeta=0.5, anneal="linear").rewire([layer], Clock(step, 10, 100), 0)[0].n_grown
@@ -86,7 +86,7 @@ def test_annealing_replaces_fewer_and_fewer():
     assert grown == [75, pytest.approx(37.5, abs=1), 0]  # each sign is rounded for itself
 
 
-def test_a_full_layer_is_left_as_it_is():
+def test_a_full_layer_does_not_change():
     full = random_layer((5, 4), 20)
     [rewiring] = SET().rewire([full], CLOCK, 0)
     assert rewiring.topology == full.topology
@@ -96,7 +96,7 @@ def test_a_full_layer_is_left_as_it_is():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("grown", ["init", "zero"])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_in_place_and_general_path_agree_bit_for_bit(dtype, grown, n_threads):
+def test_in_place_and_general_rewiring_agree_bit_for_bit(dtype, grown, n_threads):
     strategy = SET(zeta=0.3, grown=grown)
     layer = random_layer((700, 500), 9000, dtype=dtype, n_states=2, n_threads=1)
     in_place = sparse_layer(layer)
@@ -114,7 +114,7 @@ def test_in_place_and_general_path_agree_bit_for_bit(dtype, grown, n_threads):
 @pytest.mark.parametrize(
     "wrong", [{"zeta": 1.0}, {"zeta": -0.1}, {"zeta": "much"}, {"grown": "tall"}, {"every": 0}]
 )
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         SET(**wrong)

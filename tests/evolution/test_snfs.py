@@ -1,4 +1,4 @@
-"""SNFS: an example by hand, redistribution, and its dense twin."""
+"""SNFS: an example by hand, redistribution, and the dense reference."""
 
 from dataclasses import replace
 
@@ -44,14 +44,14 @@ def test_growth_goes_where_momentum_is_largest():
     assert_array_equal(np.sort(rewiring.carry_weights(layer(1.0).weights)), [0.0, 5.0])
 
 
-def test_layers_with_more_momentum_get_what_others_let_go():
+def test_layers_with_more_momentum_get_connections_of_the_others():
     strategy = SNFS(zeta=0.5, momentum=0.5)
     layers = [layer(9.0), layer(1.0)]
     rewirings, _ = strategy.rewire_from(watched(strategy, layers), layers, START, 0)
     assert [each.topology.n_connections for each in rewirings] == [3, 1]
 
 
-def test_a_layer_that_fills_up_passes_the_rest_on():
+def test_the_rest_of_a_full_layer_goes_to_other_layers():
     layers = [random_layer((3, 3), 8, seed=0), random_layer((30, 20), 100, seed=1)]
     layers[0] = replace(layers[0], state=(1e6 * np.ones(8, dtype=np.float32),))
     strategy = SNFS(zeta=0.5)
@@ -60,7 +60,7 @@ def test_a_layer_that_fills_up_passes_the_rest_on():
     assert [each.topology.n_connections for each in rewirings] == [9, 99]
 
 
-def test_a_layer_that_starts_full_is_left_alone():
+def test_a_layer_that_starts_full_does_not_change():
     layers = [random_layer((20, 10), 50), random_layer((4, 3), 12)]
     strategy = SNFS()
     state = strategy.watch(start_state(strategy, layers, 0), layers, START.at(9))
@@ -69,7 +69,7 @@ def test_a_layer_that_starts_full_is_left_alone():
     assert rewirings[0].topology.n_connections == 50
 
 
-def test_without_momentum_in_the_optimizer_that_of_the_gradients_counts():
+def test_without_momentum_in_the_optimizer_that_of_the_gradients_is_used():
     layers = [random_layer((20, 10), 50, n_states=0, seed=s) for s in (0, 1)]
     loud = replace(layers[1], signals=lambda s=layers[1].signals: tuple(9 * rows for rows in s()))
     strategy = SNFS()
@@ -81,7 +81,7 @@ def test_without_momentum_in_the_optimizer_that_of_the_gradients_counts():
 
 
 @pytest.mark.parametrize("watch", [6, 60])  # fewer and more than are remembered
-def test_a_dense_network_with_masks_ends_with_the_same_topology(watch):
+def test_a_dense_network_with_masks_gets_the_same_topology(watch):
     def dense(layers, clock, memory):
         zeta = 0.5 * cosine(clock.progress)
         last = clock.step - 1
@@ -111,7 +111,7 @@ def test_only_strategies_that_watch_have_a_state():
 
 
 @pytest.mark.parametrize("wrong", [{"zeta": 1.0}, {"momentum": 1.0}, {"max_columns": 1}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         SNFS(**wrong)

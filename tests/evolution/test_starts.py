@@ -1,4 +1,4 @@
-"""How networks start: patterns, counts over layers, reserves, and what is reported."""
+"""Initial topologies: patterns, counts per layer, idle neurons, and the report."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.evolution.neurons import idle_neurons
+from ratoon.evolution.contrib.neurons import idle_neurons
 from ratoon.initialise import (
     STARTS,
     compare_start,
@@ -48,7 +48,7 @@ def pattern(request):
 
 @given(SHAPES, st.floats(0, 1), st.integers(0, 2**32))
 @pytest.mark.parametrize("name", PATTERNS)
-def test_every_pattern_has_exactly_as_many_connections_as_asked_for(name, shape, density, seed):
+def test_every_pattern_has_the_exact_number_of_connections(name, shape, density, seed):
     n_connections = round(density * shape[0] * shape[1])
     topology = PATTERNS[name](shape, n_connections, seed=seed)
     assert topology.shape == shape
@@ -56,13 +56,13 @@ def test_every_pattern_has_exactly_as_many_connections_as_asked_for(name, shape,
     assert np.unique(topology.positions).size == n_connections
 
 
-def test_the_seed_decides(pattern):
+def test_different_seeds_give_different_topologies(pattern):
     one, same, other = (pattern((60, 50), 300, seed=seed) for seed in (0, 0, 1))
     assert one == same
     assert one != other
 
 
-def test_threads_change_nothing(pattern):
+def test_the_number_of_threads_does_not_change_the_topology(pattern):
     assert pattern((60, 50), 300, seed=0) == pattern((60, 50), 300, seed=0, n_threads=3)
 
 
@@ -71,7 +71,7 @@ def test_more_connections_than_positions_are_refused(pattern):
         pattern((3, 4), 13, seed=0)
 
 
-def test_very_wide_layers_take_no_more_than_their_connections(pattern):
+def test_very_wide_layers_can_be_drawn(pattern):
     assert pattern((300_000, 300_000), 20_000, seed=0).n_connections == 20_000
 
 
@@ -80,7 +80,7 @@ def test_a_fixed_fan_in_differs_by_one_at_most():
     assert set(degrees.tolist()) == {33, 34}
 
 
-def test_without_shortcuts_a_small_world_is_a_band():
+def test_a_small_world_without_shortcuts_is_a_band():
     dense = small_world((12, 6), 18, seed=0, shortcuts=0.0).to_csr().toarray()
     for output in range(6):
         inputs = np.flatnonzero(dense[:, output])
@@ -114,19 +114,19 @@ def test_a_guided_start_connects_inputs_in_proportion_to_their_strength():
     assert degrees[0] == 0
 
 
-def test_a_strong_input_that_is_full_passes_the_rest_on():
+def test_the_rest_of_a_full_input_goes_to_other_inputs():
     degrees = guided((3, 10), 20, [1e9, 1.0, 0.0], seed=0).degrees()[0]
     assert_array_equal(degrees, [10, 10, 0])
     assert_array_equal(guided((3, 10), 25, [1e9, 1.0, 0.0], seed=0).degrees()[0], [10, 10, 5])
 
 
 @pytest.mark.parametrize("wrong", [[1.0, 2.0], [1.0, 2.0, -1.0], [1.0, 2.0, np.nan]])
-def test_a_strength_that_is_none_is_refused(wrong):
+def test_an_invalid_strength_is_refused(wrong):
     with pytest.raises(InvalidInputError, match="strength"):
         guided((3, 4), 5, wrong, seed=0)
 
 
-def test_rows_are_drawn_uniformly_also_when_crowded():
+def test_rows_are_drawn_uniformly_also_when_nearly_full():
     rng = np.random.default_rng(0)
     counts = np.array([2, 5])
     hits = np.zeros((2, 6))
@@ -156,7 +156,7 @@ def test_networks_start_with_any_pattern_by_name(start):
 
 
 @given(st.lists(st.integers(1, 400), min_size=2, max_size=5), st.floats(0.001, 1.0))
-def test_layers_together_have_the_density_asked_for(widths, density):
+def test_the_network_has_the_requested_density(widths, density):
     counts = spread_over_layers(widths, density)
     positions = [a * b for a, b in pairwise(widths)]
     # Every layer is rounded, and none is left empty.
@@ -172,7 +172,7 @@ def test_erdos_renyi_densities_are_those_of_one_epsilon():
 
 
 @pytest.mark.parametrize("wrong", [{"density": 0.0}, {"density": 0.5, "spread": "evenly"}])
-def test_a_spread_that_makes_no_sense_is_refused(wrong):
+def test_an_invalid_spread_is_refused(wrong):
     with pytest.raises(InvalidParameterError):
         spread_over_layers((10, 10), **wrong)
 
@@ -180,7 +180,7 @@ def test_a_spread_that_makes_no_sense_is_refused(wrong):
 # -------------------------------------------------------------------------- reserves, reports
 
 
-def test_a_seed_network_leaves_the_rest_of_its_neurons_idle():
+def test_the_other_neurons_of_a_seed_network_are_idle():
     topologies = seed_topologies((30, 50, 40, 5), (10, 8), density=0.5, seed=0)
     assert [topology.shape for topology in topologies] == [(30, 50), (50, 40), (40, 5)]
     assert_array_equal(idle_neurons(*topologies[:2])[-40:], np.arange(10, 50))
@@ -195,7 +195,7 @@ def test_a_seed_network_that_does_not_fit_is_refused(in_use):
         seed_topologies((30, 50, 40, 5), in_use, density=0.5, seed=0)
 
 
-def test_requested_and_achieved_density_are_told_apart():
+def test_requested_and_achieved_density_are_both_reported():
     topologies = [
         start_topology((16_000, 2), epsilon=10, seed=0, start=s) for s in ("exact", "paper")
     ]
@@ -208,7 +208,7 @@ def test_requested_and_achieved_density_are_told_apart():
 @pytest.mark.parametrize(
     ("pattern", "wrong"), [(small_world, {"shortcuts": 1.5}), (scale_free, {"exponent": 2.0})]
 )
-def test_patterns_with_impossible_parameters_are_refused(pattern, wrong):
+def test_patterns_with_invalid_parameters_are_refused(pattern, wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=name):
         pattern((10, 10), 20, seed=0, **wrong)

@@ -4,7 +4,7 @@ from ratoon.evolution import Clock, Static
 from tests.evolution.cases import CLOCK, network
 
 
-def test_a_static_network_is_never_due():
+def test_static_is_never_due():
     schedule = Static().schedule
     assert all(not schedule.due_steps(Clock(10 * e, 10, 100), 10 * e + 10) for e in range(10))
 

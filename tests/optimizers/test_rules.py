@@ -33,7 +33,7 @@ def trained(optimizer, n_steps, learning_rate=0.1, weight=1.0):
     return layer
 
 
-def test_plain_descent_by_hand():
+def test_gradient_descent_matches_a_hand_calculation():
     # Output 2 w + b = 2: dw = 4, db = 2.
     layer = trained(SGD(momentum=0.0), n_steps=1)
     assert layer.weights == pytest.approx([0.6])
@@ -41,7 +41,7 @@ def test_plain_descent_by_hand():
     assert layer.state == []
 
 
-def test_momentum_by_hand():
+def test_momentum_matches_a_hand_calculation():
     # After one step w = 0.6, b = -0.2, v = -0.4, -0.2.  Output 1: dw = 2, db = 1.
     # v = 0.9 * -0.4 - 0.2 = -0.56;  w = 0.04;  v = 0.9 * -0.2 - 0.1 = -0.28;  b = -0.48
     layer = trained(SGD(momentum=0.9), n_steps=2)
@@ -50,7 +50,7 @@ def test_momentum_by_hand():
     assert layer.state[0] == pytest.approx([-0.56])
 
 
-def test_nesterov_by_hand():
+def test_nesterov_matches_a_hand_calculation():
     # v = -0.4;  w = 1 + 0.9 * -0.4 - 0.4 = 0.24
     layer = trained(SGD(momentum=0.9, nesterov=True), n_steps=1)
     assert layer.weights == pytest.approx([0.24])
@@ -87,7 +87,7 @@ def test_the_first_step_of_adam_is_the_learning_rate():
     assert layer.bias == pytest.approx([-0.1])
 
 
-def test_adam_agrees_with_the_formulas_of_its_paper():
+def test_adam_matches_the_formulas_of_its_paper():
     rng = np.random.default_rng(0)
     w, m, s = rng.normal(size=5), np.zeros(5), np.zeros(5)
     mine = (w.copy(), m.copy(), s.copy())
@@ -122,6 +122,6 @@ def test_each_rule_keeps_the_arrays_it_needs():
         (lambda: Adam(weight_decay=-1.0), "weight_decay"),
     ],
 )
-def test_impossible_values_are_refused_by_name(make, name):
+def test_invalid_values_are_refused_by_name(make, name):
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         make()

@@ -10,17 +10,17 @@ from ratoon.optimizers import SCHEDULES, constant, cosine, make_schedule, steppe
 from ratoon.training import TrainingPlan
 
 
-def test_cosine_falls_slowly_at_both_ends():
+def test_cosine_changes_slowly_at_both_ends():
     # (1 + cos(pi p)) / 2
     assert [cosine(p) for p in (0.0, 1 / 3, 2 / 3, 1.0)] == pytest.approx([1.0, 0.75, 0.25, 0.0])
 
 
-def test_steps_come_at_their_points():
+def test_the_stepped_schedule_drops_at_its_points():
     assert [stepped(p) for p in (0.49, 0.5, 0.75)] == pytest.approx([1.0, 0.1, 0.01])
     assert stepped(0.9, drops=(0.3, 0.6, 0.9), by=0.5) == 0.125
 
 
-def test_a_warm_up_rises_and_hands_over_to_the_whole_schedule():
+def test_a_warm_up_is_followed_by_the_whole_schedule():
     warm = with_warm_up(cosine, 0.2)
     assert [warm(p) for p in (0.0, 0.1, 0.2, 0.6, 1.0)] == pytest.approx([0.0, 0.5, 1.0, 0.5, 0.0])
 
@@ -30,7 +30,7 @@ def test_every_factor_is_between_0_and_1(name, progress, warm):
     assert 0.0 <= make_schedule(name, warm_up=warm)(progress) <= 1.0
 
 
-def test_functions_are_schedules_too():
+def test_a_function_can_be_a_schedule():
     assert make_schedule(lambda progress: 1 - progress)(0.25) == 0.75
 
 
@@ -40,7 +40,7 @@ def test_a_plan_follows_its_schedule_step_by_step():
     assert rates == pytest.approx([0.4 * cosine(p) for p in (0.0, 0.25, 0.5, 0.75)])
 
 
-def test_unknown_names_and_impossible_warm_ups_are_refused():
+def test_unknown_names_and_invalid_warm_ups_are_refused():
     with pytest.raises(InvalidParameterError, match="'constant', 'cosine', 'step'"):
         make_schedule("linear")
     with pytest.raises(InvalidParameterError, match="in \\[0, 1\\)"):

@@ -1,4 +1,4 @@
-"""What every topology must satisfy, and every draw."""
+"""Checks of every topology and of every random draw."""
 
 import numpy as np
 

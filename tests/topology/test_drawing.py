@@ -1,4 +1,4 @@
-"""Random starts and regrown connections: as their twins draw them, and every set equally likely."""
+"""Random starts and regrown connections: equal to the reference, and uniformly distributed."""
 
 from math import comb
 
@@ -15,7 +15,7 @@ from tests.topology.checks import assert_uniform, assert_valid
 
 
 @given(topology=topologies(), seed=st.integers(0, 2**64 - 1))
-def test_a_random_start_is_that_of_its_twin(topology, seed):
+def test_a_random_start_equals_the_reference(topology, seed):
     shape, n = topology.shape, topology.n_connections
     ours = Topology.random(shape, n, seed=seed)
     assert ours == reference.random_topology(shape, ours.tile, ours.grouped, n, seed=seed)
@@ -24,12 +24,12 @@ def test_a_random_start_is_that_of_its_twin(topology, seed):
 
 @pytest.mark.parametrize("density", [0.9, 0.99, 1 - 1e-6, 1.0])
 @pytest.mark.parametrize("shape", [(16_000, 2), (400, 300), (1, 100_000), (100_000, 1)])
-def test_the_count_is_exact_however_full_the_layer(shape, density):
+def test_the_count_is_exact_at_any_density(shape, density):
     n = round(density * shape[0] * shape[1])
     assert_valid(Topology.random(shape, n, seed=3), n)
 
 
-def test_threads_and_time_change_nothing_and_the_seed_does():
+def test_only_the_seed_changes_a_random_start():
     same = {Topology.random((4000, 3000), 300_000, seed=5, n_threads=n) for n in THREADS}
     assert len(same) == 1
     assert Topology.random((4000, 3000), 300_000, seed=6) not in same
@@ -68,7 +68,7 @@ def test_every_set_of_empty_positions_is_equally_likely_to_grow(count, grouped):
 
 
 @given(topology=topologies(max_in=60, max_out=50), data=st.data())
-def test_regrowing_is_that_of_its_twin(topology, data):
+def test_regrowing_equals_the_reference(topology, data):
     n = topology.n_connections
     seed = data.draw(st.integers(0, 2**64 - 1))
     survives = np.random.default_rng(seed).random(n) < data.draw(st.sampled_from([0, 0.3, 0.7, 1]))
@@ -89,7 +89,7 @@ def test_regrowing_is_that_of_its_twin(topology, data):
 
 
 @pytest.mark.parametrize("shape", [(5000, 3000), (70_000, 66_000)])
-def test_regrowing_large_layers_is_that_of_its_twin_on_any_number_of_threads(shape):
+def test_regrowing_large_layers_equals_the_reference_on_any_number_of_threads(shape):
     topology = Topology.random(shape, 30_000, seed=1)
     kept = np.flatnonzero(np.random.default_rng(0).random(30_000) < 0.7)
     twin = reference.regrow(topology, kept, 9_000, seed=2)
@@ -99,7 +99,7 @@ def test_regrowing_large_layers_is_that_of_its_twin_on_any_number_of_threads(sha
         assert_array_equal(ours.origin, twin.origin)
 
 
-def test_carrying_moves_values_to_where_their_connections_went():
+def test_carried_values_follow_their_connections():
     topology = Topology.from_pairs((3, 2), [0, 0, 2], [0, 1, 1])
     rewiring = Rewiring.between(topology, kept=np.array([0, 2]), grown=np.array([2]))
     values = topology.positions * 10.0

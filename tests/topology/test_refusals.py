@@ -1,4 +1,4 @@
-"""What is not a topology is refused, whichever way it comes."""
+"""Invalid topologies are refused, from every source."""
 
 import pickle
 
@@ -37,7 +37,7 @@ LARGE_INTEGERS = [2**31, 2**32, 2**62, 2**63, 2**64]
         (WIDEST, WIDEST),
     ],
 )
-def test_impossible_shapes_are_refused(shape):
+def test_invalid_shapes_are_refused(shape):
     arrays = (np.zeros(2, np.int64), np.zeros(0, np.uint32))
     for make in (
         lambda: Topology.random(shape, 1, seed=0),
@@ -50,13 +50,13 @@ def test_impossible_shapes_are_refused(shape):
 
 
 @pytest.mark.parametrize("n_connections", [-1, 13, 2**63, 2**64, 1.5, None, "3"])
-def test_impossible_counts_are_refused(n_connections):
+def test_invalid_counts_are_refused(n_connections):
     with pytest.raises(InvalidInputError):
         Topology.random((3, 4), n_connections, seed=0)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 0.5, None])
-def test_seeds_are_64_bit_integers(seed):
+def test_seeds_must_be_64_bit_integers(seed):
     with pytest.raises(InvalidInputError):
         Topology.random((3, 4), 2, seed=seed)
     with pytest.raises(InvalidInputError):
@@ -84,13 +84,13 @@ def test_seeds_are_64_bit_integers(seed):
         (np.array([2**64 - 1], dtype=np.uint64), [0]),
     ],
 )
-def test_impossible_pairs_are_refused(inputs, outputs):
+def test_invalid_pairs_are_refused(inputs, outputs):
     with pytest.raises(InvalidInputError):
         Topology.from_pairs((3, 4), inputs, outputs)
 
 
 @pytest.mark.parametrize("positions", [[-1], [12], [5, 5], [2**62], [2**64], [0.5]])
-def test_impossible_positions_are_refused(positions):
+def test_invalid_positions_are_refused(positions):
     with pytest.raises(InvalidInputError):
         Topology.from_positions((3, 4), positions)
 
@@ -167,7 +167,7 @@ def test_damaged_arrays_are_refused_from_storage_and_from_pickles(damaged):
         pickle.loads(pickle.dumps(Forged()))
 
 
-def test_arrays_that_would_have_to_be_converted_are_refused():
+def test_arrays_of_other_types_are_refused():
     topology = Topology.random((50, 40), 100, seed=0)
     starts, packed = topology.starts.copy(), topology.packed.copy()
     for wrong in (
@@ -180,7 +180,7 @@ def test_arrays_that_would_have_to_be_converted_are_refused():
 
 
 @given(data=st.data())
-def test_any_single_change_of_stored_numbers_gives_another_valid_topology_or_is_refused(data):
+def test_any_change_of_one_stored_number_is_refused_or_gives_a_valid_topology(data):
     topology = cut(Topology.random((40, 5), 60, seed=0), (16, 3), True)
     starts, packed = topology.starts.copy(), topology.packed.copy()
     array = data.draw(st.sampled_from([starts, packed]))
@@ -212,7 +212,7 @@ def test_any_single_change_of_stored_numbers_gives_another_valid_topology_or_is_
         ([0], 1.5),
     ],
 )
-def test_impossible_regrowths_are_refused(kept, count):
+def test_invalid_regrowths_are_refused(kept, count):
     topology = Topology.random((3, 4), 5, seed=0)
     with pytest.raises(InvalidInputError):
         topology.regrow(np.array(kept), count, seed=0)

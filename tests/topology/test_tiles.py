@@ -23,7 +23,7 @@ def order_of(inputs, outputs, grouped):
 @pytest.mark.parametrize("inputs", [1, 15, 16, 17, 31, 48, 50])
 @pytest.mark.parametrize("outputs", [1, 2, 7, 33])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_the_order_of_a_tile_is_that_of_its_key(inputs, outputs, grouped):
+def test_connections_of_a_tile_are_ordered_by_key(inputs, outputs, grouped):
     expected = np.array(order_of(inputs, outputs, grouped))
     tile = reference.Tile(0, 0, inputs, outputs, grouped)
     assert_array_equal(tile.key(*expected.T), np.arange(inputs * outputs))
@@ -70,7 +70,7 @@ def test_tiles_cover_the_layer_once(shape):
     "shape",
     [(19_993, 16_000), (11_340, 9_000), (600, 300), (3_072, 1_024), (9_000_000, 20_000_001)],
 )
-def test_two_four_and_eight_threads_have_equal_shares(shape, n_connections):
+def test_tiles_split_evenly_over_two_four_and_eight_threads(shape, n_connections):
     grid = suited_grid(shape, n_connections)
     for n, side in zip(shape, (grid.tile_in, grid.tile_out), strict=True):
         n_tiles = -(-n // side)

@@ -1,4 +1,4 @@
-"""A topology as pairs, positions, stored arrays and SciPy matrices; its facts and its hash."""
+"""A topology as pairs, positions, stored arrays and SciPy matrices; its properties and hash."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ def test_pairs_and_positions_in_any_order_give_the_same_topology(topology):
 
 
 @given(topology=topologies())
-def test_stored_arrays_give_the_topology_back(topology):
+def test_a_topology_can_be_rebuilt_from_its_stored_arrays(topology):
     stored = (topology.shape, topology.tile, topology.grouped)
     arrays = (topology.starts.copy(), topology.packed.copy())
     again = Topology.checked(*stored, *arrays)
@@ -45,7 +45,7 @@ def test_stored_arrays_give_the_topology_back(topology):
 
 
 @given(topology=topologies())
-def test_a_scipy_matrix_of_any_format_gives_topology_and_values_back(topology):
+def test_a_scipy_matrix_of_any_format_round_trips(topology):
     values = np.arange(1.0, topology.n_connections + 1)
     matrix = topology.to_csr(values)
     assert matrix.shape == topology.shape
@@ -62,7 +62,7 @@ def test_a_stored_zero_is_a_connection():
 
 
 @given(topology=topologies())
-def test_facts_agree_with_the_pairs(topology):
+def test_properties_agree_with_the_pairs(topology):
     inputs, outputs = topology.pairs()
     n_in, n_out = topology.shape
     of_inputs, of_outputs = topology.degrees()
@@ -89,7 +89,7 @@ def test_positions_need_64_bits():
 
 
 @pytest.mark.parametrize("name", ["starts", "packed"])
-def test_arrays_of_a_topology_are_read_only_for_good(name):
+def test_arrays_of_a_topology_cannot_be_made_writable(name):
     topology = Topology.random((50, 40), 100, seed=0)
     before = topology.content_hash()
     for array in (getattr(topology, name), getattr(topology, name).view()):
@@ -104,7 +104,7 @@ def test_arrays_of_a_topology_are_read_only_for_good(name):
     assert topology.content_hash() == before
 
 
-def test_a_topology_does_not_follow_the_arrays_it_was_made_from():
+def test_a_topology_copies_the_arrays_it_is_built_from():
     topology = Topology.random((50, 40), 100, seed=0)
     starts, packed = topology.starts.copy(), topology.packed.copy()
     made = Topology.checked(topology.shape, topology.tile, topology.grouped, starts, packed)
@@ -119,7 +119,7 @@ def test_arrays_outlive_their_topology():
     assert len(filler) == 19
 
 
-def test_the_hash_tells_connections_shape_and_tiles_apart():
+def test_the_hash_depends_on_connections_shape_and_tiles():
     topology = Topology.from_pairs((20, 3), [0, 5], [1, 2])
     others = [
         Topology.from_pairs((20, 3), [0, 5], [1, 1]),
@@ -136,5 +136,5 @@ def test_the_hash_tells_connections_shape_and_tiles_apart():
     assert topology.content_hash().startswith("eb65a247447f1f50")
 
 
-def test_its_name_tells_shape_count_and_density():
+def test_the_repr_shows_shape_count_and_density():
     assert repr(Topology.full((3, 2))) == "Topology(3 -> 2, 6 connections, density 1)"

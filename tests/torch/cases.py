@@ -1,4 +1,4 @@
-"""Models and strategies that several tests of the evolver train."""
+"""Models and strategies for the tests of the evolver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of ratoon.torch share."""
+"""Fixtures of the tests of ratoon.torch."""
 
 import pytest
 

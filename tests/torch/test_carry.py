@@ -1,4 +1,4 @@
-"""All that PyTorch keeps per connection goes where its connection goes."""
+"""Everything PyTorch stores per connection moves with its connection."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_optimizer_state_moves_with_its_connections(optimizer_name, strategy):
         one_step(model, optimizer, x, evolver)
 
 
-def test_both_ways_to_rewire_give_the_same_bits():
+def test_in_place_and_general_rewiring_agree_bit_for_bit():
     class General(LayerwiseStrategy):
         """SET without its way of rewiring in place."""
 
@@ -88,7 +88,7 @@ def test_both_ways_to_rewire_give_the_same_bits():
     assert torch.equal(models[0][0].values, models[1][0].values)
 
 
-def test_hooks_on_the_parameter_outlive_a_change_of_size():
+def test_hooks_on_the_parameter_survive_a_change_of_size():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evolver = Evolver(model, optimizer, Resize(2))

@@ -1,4 +1,4 @@
-"""torch.compile: the same results, and no new graph for a new topology."""
+"""torch.compile: same results, and no recompilation for a new topology."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def train(model, run, strategy, n_steps):
 
 
 @pytest.mark.parametrize("strategy", ["set", "rigl"])
-def test_rewirings_need_no_new_graph_and_change_no_result(graphs, strategy):
+def test_rewirings_do_not_recompile_or_change_results(graphs, strategy):
     plain, compiled = small_model(), small_model()
     run = torch.compile(compiled, backend=graphs, fullgraph=True)
 
@@ -75,7 +75,7 @@ class Grow(LayerwiseStrategy):
     force_parameter_static_shapes=False,
     force_nn_module_property_static_shapes=False,
 )
-def test_a_changing_number_of_connections_needs_two_graphs_and_no_more(graphs):
+def test_a_changing_number_of_connections_needs_two_graphs(graphs):
     plain, compiled = small_model(), small_model()
     run = torch.compile(compiled, backend=graphs, fullgraph=True)
 
@@ -111,7 +111,7 @@ def test_other_layers_compile_in_one_graph(graphs, layer, shape):
     assert graphs.frame_count == 1
 
 
-def test_exported_programs_hold_the_operator_not_the_weights_made_dense():
+def test_exported_programs_contain_the_sparse_operator():
     model = small_model().eval()
     x = torch.randn(16, 30)
 

@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
 from ratoon.evolution import LayerwiseStrategy, RewiringSchedule  # noqa: E402
 from ratoon.topology import Rewiring  # noqa: E402
-from ratoon.torch import Evolver, SparseConv2d, conv_ops  # noqa: E402
+from ratoon.torch import Evolver, SparseConv2d  # noqa: E402
+from ratoon.torch import conv as conv_ops  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from ratoon.torch import Evolver, SparseConv2d, conv_ops  # noqa: E402
     ids=str,
 )
 @pytest.mark.parametrize("batch", [1, 2, 8])
-def test_outputs_and_gradients_are_those_of_the_dense_twin(geometry, batch):
+def test_outputs_and_gradients_equal_the_dense_layer(geometry, batch):
     arguments = {"kernel_size": 3, **geometry}
     sparse = SparseConv2d(4, 6, density=0.3, dtype=torch.float64, **arguments)
     dense = sparse.to_dense()
@@ -57,7 +58,7 @@ def test_gradients_agree_with_finite_differences(monkeypatch, at_once):
     assert torch.autograd.gradcheck(outputs, (x, conv.values, conv.bias))
 
 
-def test_operators_keep_the_rules_of_torch_library():
+def test_operators_pass_the_checks_of_torch_library():
     conv = SparseConv2d(2, 3, 3, density=0.5)
     buffers = (conv.grid, conv.starts, conv.packed, conv.handle.token)
     x = torch.randn(2, 2, 5, 5, requires_grad=True)
@@ -102,7 +103,7 @@ def test_second_derivatives_are_refused():
         gradient.sum().backward()
 
 
-def test_no_images_are_no_trouble():
+def test_an_empty_batch_of_images_gives_an_empty_output():
     x = torch.randn(0, 4, 9, 8, requires_grad=True)
     conv = SparseConv2d(4, 6, 3, density=0.3)
 
@@ -137,11 +138,11 @@ def test_from_dense_keeps_geometry_and_largest_weights():
         torch.nn.Conv2d(4, 6, 3, padding=1, padding_mode="reflect"),
     ],
 )
-def test_convolutions_without_a_sparse_twin_are_refused(dense):
-    with pytest.raises(InvalidParameterError, match="no sparse twin"):
+def test_convolutions_without_a_sparse_counterpart_are_refused(dense):
+    with pytest.raises(InvalidParameterError, match="not supported"):
         SparseConv2d.from_dense(dense, density=0.5)
 
 
-def test_images_of_other_channels_are_refused():
+def test_images_with_a_wrong_number_of_channels_are_refused():
     with pytest.raises(InvalidInputError, match="4 channels"):
         SparseConv2d(4, 6, 3, density=0.5)(torch.zeros(1, 3, 8, 8))

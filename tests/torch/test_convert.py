@@ -1,4 +1,4 @@
-"""From dense and back; from SciPy and back; whole models."""
+"""Conversion from and to dense layers and SciPy; conversion of whole models."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_from_dense_keeps_the_largest_weights_and_the_bias(dtype):
     assert sparse.bias is not dense.bias
 
 
-def test_everything_kept_is_the_same_layer():
+def test_a_density_of_one_keeps_the_same_layer():
     dense = nn.Linear(40, 30, bias=False)
     x = torch.randn(5, 40)
 
     torch.testing.assert_close(SparseLinear.from_dense(dense, density=1.0)(x), dense(x))
 
 
-def test_going_dense_draws_no_random_number():
+def test_to_dense_draws_no_random_numbers():
     layer = SparseLinear(10, 10, density=0.5)
     before = torch.get_rng_state()
 
@@ -45,7 +45,7 @@ def test_going_dense_draws_no_random_number():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_scipy_matrices_come_back_as_they_went():
+def test_scipy_matrices_round_trip():
     matrix = scipy.sparse.random_array((40, 30), density=0.1, rng=np.random.default_rng(0))
     matrix.data[0] = 0.0  # a connection all the same
 
@@ -70,7 +70,7 @@ def small_model():
     )
 
 
-def test_sparsify_swaps_linear_layers_and_nothing_else():
+def test_sparsify_replaces_linear_layers_only():
     model = small_model().eval()
 
     assert sparsify_(model, density=0.2) is model
@@ -87,14 +87,14 @@ def test_sparsify_swaps_linear_layers_and_nothing_else():
     [["4"], "4", lambda name, module: module.out_features == 10],
     ids=["names", "name", "function"],
 )
-def test_sparsify_leaves_what_it_is_told_to_skip(skip):
+def test_sparsify_skips_the_given_layers(skip):
     model = sparsify_(small_model(), epsilon=2, skip=skip)
 
     assert isinstance(model[2], SparseLinear)
     assert isinstance(model[4], nn.Linear)
 
 
-def test_sparsify_skips_whole_parts_by_their_name():
+def test_sparsify_skips_modules_by_name():
     model = nn.ModuleDict({"encoder": small_model(), "head": nn.Linear(10, 2)})
 
     sparsify_(model, density=0.5, skip=["encoder"])
@@ -103,7 +103,7 @@ def test_sparsify_skips_whole_parts_by_their_name():
     assert isinstance(model["head"], SparseLinear)
 
 
-def test_sparsify_swaps_convolutions_when_asked():
+def test_sparsify_replaces_convolutions_on_request():
     assert isinstance(sparsify_(small_model(), density=0.5, convolutions=True)[0], SparseConv2d)
 
 
@@ -124,7 +124,7 @@ def test_new_weights_are_those_of_a_layer_made_for_the_density():
         sparsify_(nn.Linear(3, 3), density=0.5, weights="old")
 
 
-def test_a_layer_used_twice_stays_one_layer():
+def test_a_layer_used_twice_is_replaced_by_one_layer():
     shared = nn.Linear(10, 10)
 
     model = sparsify_(nn.Sequential(shared, nn.ReLU(), shared), density=0.5)
@@ -132,7 +132,7 @@ def test_a_layer_used_twice_stays_one_layer():
     assert model[0] is model[2]
 
 
-def test_a_weight_shared_between_layers_is_not_parted_quietly():
+def test_a_weight_shared_between_layers_is_refused():
     model = nn.Sequential(nn.Embedding(20, 10), nn.Linear(10, 20))
     model[1].weight = model[0].weight
 

@@ -1,4 +1,4 @@
-"""The example on digits: a model of the user's own, made sparse, rewired, and still accurate."""
+"""The example on digits: a custom model stays accurate when it is made sparse and rewired."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_digits.py"
     [("make_mlp", SET(until=0.8, anneal="cosine"), 3), ("make_cnn", RigL(every=10), 2)],
     ids=["mlp", "cnn"],
 )
-def test_two_percent_of_the_weights_tell_digits_apart(make_model, strategy, epochs):
+def test_two_percent_of_the_weights_classify_digits(make_model, strategy, epochs):
     example = runpy.run_path(str(EXAMPLE))
     example["train"].__globals__["EPOCHS"] = epochs
 

@@ -1,4 +1,4 @@
-"""Evolver: topologies change under an optimizer that never hears of it."""
+"""Evolver: rewiring a model without changes to its optimizer."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_static_never_rewires():
     assert [layer.topology for layer in evolver.layers] == before
 
 
-def test_strategies_with_a_memory_watch_and_remember():
+def test_stateful_strategies_watch_and_keep_their_state():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evolver = Evolver(model, optimizer, Counting(), total_steps=11)
@@ -86,7 +86,7 @@ def test_strategies_with_a_memory_watch_and_remember():
     assert evolver.state_dict()["strategy_state"]["rewired"].tolist() == [2]
 
 
-def test_layers_the_optimizer_does_not_train_stay_as_they_are():
+def test_layers_not_in_the_optimizer_are_not_rewired():
     model = small_model()
     before = model[2].topology
     optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)

@@ -1,4 +1,4 @@
-"""A training with an evolver can be saved, copied, and owned by somebody else."""
+"""A training with an evolver can be saved, copied, and run by a trainer class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.torch.cases import Counting, fresh, one_step, small_model  # noqa: E4
 
 
 @pytest.mark.parametrize("strategy", ["set", "rigl", Counting()], ids=["set", "rigl", "own"])
-def test_going_on_from_saved_states_is_exact(strategy, tmp_path):
+def test_resuming_from_saved_states_is_exact(strategy, tmp_path):
     data = torch.randn(10, 8, 30)
     model, optimizer, evolver = fresh(strategy)
     for x in data[:5]:
@@ -42,7 +42,7 @@ def test_going_on_from_saved_states_is_exact(strategy, tmp_path):
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 @pytest.mark.parametrize("strategy", ["set", "rigl"])
-def test_a_whole_training_can_be_copied(copied, strategy):
+def test_a_training_can_be_deep_copied(copied, strategy):
     data = torch.randn(6, 8, 30)
     original = fresh(strategy)
     for x in data[:3]:
@@ -90,7 +90,7 @@ class LitModel(nn.Module):
         self.evolver.step()
 
 
-def test_a_loop_that_owns_the_training_works():
+def test_an_evolver_works_in_a_trainer_class():
     module = LitModel()
     before = module.body[0].topology
 
@@ -100,7 +100,7 @@ def test_a_loop_that_owns_the_training_works():
     assert module.evolver.steps_done == 4
 
 
-def test_a_state_that_is_no_evolvers_is_refused():
+def test_a_state_of_something_else_is_refused():
     _, optimizer, evolver = fresh("set")
     with pytest.raises(InvalidInputError, match="not the state of an evolver"):
         evolver.load_state_dict(optimizer.state_dict())

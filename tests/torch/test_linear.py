@@ -11,7 +11,7 @@ from ratoon import kernels  # noqa: E402
 from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
 from ratoon.layers import make_layer  # noqa: E402
 from ratoon.topology import Topology  # noqa: E402
-from ratoon.torch import SparseLinear, ops, rows  # noqa: E402
+from ratoon.torch import SparseLinear, ops  # noqa: E402
 
 
 @pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
@@ -33,7 +33,7 @@ def gradients(module, x, d_out):
 
 @pytest.mark.parametrize("leading", [(), (1,), (3,), (8,), (9,), (2, 4), (2, 3, 5), (600,), (0,)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_outputs_and_gradients_are_those_of_the_dense_twin(dtype, leading, bias):
+def test_outputs_and_gradients_equal_the_dense_layer(dtype, leading, bias):
     sparse = SparseLinear(40, 30, density=0.3, bias=bias, dtype=dtype)
     if bias:
         torch.nn.init.normal_(sparse.bias)
@@ -73,14 +73,14 @@ def test_gradients_agree_with_finite_differences(batch):
     ids=["transposed", "strided", "expanded", "flipped"],
 )
 @pytest.mark.parametrize("batch", [5, 16])
-def test_how_the_input_lies_in_memory_changes_nothing(arrange, batch):
+def test_the_memory_layout_of_the_input_does_not_matter(arrange, batch):
     layer = SparseLinear(20, 10, density=0.5)
     x = arrange(torch.randn(batch, 20))
 
     torch.testing.assert_close(layer(x), layer(x.clone(memory_format=torch.contiguous_format)))
 
 
-def test_numbers_that_lie_across_words_are_read_right():
+def test_unaligned_inputs_are_read_correctly():
     layer = SparseLinear(20, 10, density=0.5)
     raw = bytearray(1 + 4 * 8 * 20)
     raw[1:] = torch.randn(20, 8).numpy().tobytes()
@@ -90,7 +90,7 @@ def test_numbers_that_lie_across_words_are_read_right():
     torch.testing.assert_close(layer(x), layer(x.clone()))
 
 
-def test_operators_keep_the_rules_of_torch_library():
+def test_operators_pass_the_checks_of_torch_library():
     layer = SparseLinear(6, 4, density=0.5, dtype=torch.float64)
     x = torch.randn(6, 8, dtype=torch.float64, requires_grad=True)
     buffers = (layer.grid, layer.starts, layer.packed, layer.handle.token)
@@ -102,7 +102,7 @@ def test_operators_keep_the_rules_of_torch_library():
         (torch.randn(4, 8).double(), x.detach(), layer.values.detach(), *buffers, True),
         test_utils=checks,
     )
-    torch.library.opcheck(rows.to_rows, (torch.randn(5, 3, requires_grad=True),))
+    torch.library.opcheck(ops.to_rows, (torch.randn(5, 3, requires_grad=True),))
 
 
 def test_the_gradient_of_the_input_is_computed_only_when_needed(monkeypatch):
@@ -119,7 +119,7 @@ def test_the_gradient_of_the_input_is_computed_only_when_needed(monkeypatch):
     assert wanted == [False, True]
 
 
-def test_nothing_runs_backward_when_only_the_bias_is_trained(monkeypatch):
+def test_the_backward_kernel_does_not_run_when_only_the_bias_is_trained(monkeypatch):
     monkeypatch.setattr(kernels, "backward", lambda *a, **k: pytest.fail("called"))
     layer = SparseLinear(20, 10, density=0.5)
     layer.values.requires_grad_(False)
@@ -129,7 +129,7 @@ def test_nothing_runs_backward_when_only_the_bias_is_trained(monkeypatch):
     assert torch.equal(layer.bias.grad, torch.full((10,), 8.0))
 
 
-def test_between_sparse_layers_nothing_is_turned_around():
+def test_nothing_is_transposed_between_sparse_layers():
     turned = []
     model = torch.nn.Sequential(
         SparseLinear(20, 30, density=0.2), torch.nn.ReLU(), SparseLinear(30, 10, density=0.2)
@@ -172,7 +172,7 @@ def test_a_layer_starts_as_a_layer_of_the_core_library_does():
     np.testing.assert_array_equal(ours.values.detach().numpy(), theirs.weights)
 
 
-def test_a_layer_outlived_by_its_graph_still_gives_gradients():
+def test_a_graph_gives_gradients_after_its_layer_is_deleted():
     x = torch.randn(4, 6, requires_grad=True)
     out = SparseLinear(6, 3, density=0.5)(x)  # the module is gone after this line
 
@@ -181,7 +181,7 @@ def test_a_layer_outlived_by_its_graph_still_gives_gradients():
     assert x.grad.shape == (4, 6)
 
 
-def test_thread_count_changes_nothing():
+def test_the_number_of_threads_does_not_change_results():
     layer = SparseLinear(2000, 1000, density=0.05)
     # Few enough numbers that PyTorch does its own part on one thread either way.
     x = torch.randn(16, 2000)
@@ -218,7 +218,7 @@ def test_a_layer_works_under_inference_mode_and_when_made_there():
         torch.testing.assert_close(inside(x), outside(x))
 
 
-def test_printing_tells_connections_and_density():
+def test_the_repr_shows_connections_and_density():
     text = repr(SparseLinear(100, 50, density=0.1, bias=False))
 
     assert text == "SparseLinear(100, 50, connections=500, density=0.1, bias=False)"
@@ -264,7 +264,7 @@ def test_arrays_that_do_not_fit_the_topology_are_refused():
         SparseLinear.from_connections(topology, np.ones(60), np.ones(11))
 
 
-def test_a_layer_too_large_to_be_dense_computes():
+def test_a_layer_too_large_for_a_dense_matrix_works():
     layer = SparseLinear(200_000, 200_000, epsilon=1)  # 4e10 positions: 160 GB if dense
     x = torch.ones(2, 200_000)
 

@@ -1,4 +1,4 @@
-"""Ranks under torchrun hold the same sparse network after training and rewiring."""
+"""Ranks under torchrun have the same sparse network after training and rewiring."""
 
 import re
 import subprocess

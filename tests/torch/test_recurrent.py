@@ -1,4 +1,4 @@
-"""SparseLSTM and SparseGRU: at density 1 they are PyTorch's own."""
+"""SparseLSTM and SparseGRU: at density 1 they equal the layers of PyTorch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def flat(state):
 @pytest.mark.parametrize(("dense_type", "sparse_type"), PAIRS)
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_full_layer_is_the_dense_layer(dense_type, sparse_type, batch_first, bias):
+def test_a_full_layer_equals_the_dense_layer(dense_type, sparse_type, batch_first, bias):
     dense = dense_type(5, 7, num_layers=2, batch_first=batch_first, bias=bias).double()
     sparse = sparse_type.from_dense(dense, density=1.0)
     x = torch.randn(6, 3, 5, dtype=torch.float64)
@@ -54,7 +54,7 @@ def test_a_full_layer_is_the_dense_layer(dense_type, sparse_type, batch_first, b
 @pytest.mark.parametrize(
     ("dense_type", "sparse_type"), [(nn.LSTMCell, SparseLSTMCell), (nn.GRUCell, SparseGRUCell)]
 )
-def test_a_cell_is_one_step_of_the_dense_cell(dense_type, sparse_type):
+def test_a_cell_equals_one_step_of_the_dense_cell(dense_type, sparse_type):
     sparse = sparse_type(5, 7, density=1.0)
     dense = dense_type(5, 7)
     for ours, theirs in ((sparse.input_gates, "ih"), (sparse.hidden_gates, "hh")):
@@ -104,7 +104,7 @@ def test_dropout_is_between_layers_and_only_while_training():
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 2, 5)])
-def test_inputs_that_are_no_sequences_are_refused(shape):
+def test_inputs_of_wrong_dimensions_are_refused(shape):
     with pytest.raises(InvalidInputError, match="4 features"):
         SparseGRU(4, 6, density=0.5)(torch.zeros(shape))
 
@@ -112,11 +112,11 @@ def test_inputs_that_are_no_sequences_are_refused(shape):
 @pytest.mark.parametrize(
     "dense", [nn.GRU(3, 4), nn.LSTM(3, 4, bidirectional=True), nn.LSTM(3, 4, proj_size=2)]
 )
-def test_layers_without_a_sparse_twin_are_refused(dense):
+def test_layers_without_a_sparse_counterpart_are_refused(dense):
     with pytest.raises(InvalidParameterError, match="LSTM of one direction"):
         SparseLSTM.from_dense(dense, density=0.5)
 
 
-def test_there_must_be_a_layer():
+def test_zero_layers_are_refused():
     with pytest.raises(InvalidParameterError, match="num_layers"):
         SparseLSTM(3, 4, 0, density=0.5)

@@ -1,4 +1,4 @@
-"""The same network, trained by ratoon's own engine and by PyTorch."""
+"""The same network trained by ratoon and by PyTorch."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def by_the_engine(network, x, y, optimizer, evolution):
 
 
 def by_torch(model, x, y, make_optimizer, evolution):
-    # The engine lets weights decay, not biases; PyTorch does so when told.
+    # ratoon decays weights and not biases; in PyTorch this takes parameter groups.
     biases = [layer.bias for layer in model if isinstance(layer, SparseLinear)]
     weights = [layer.values for layer in model if isinstance(layer, SparseLinear)]
     optimizer = make_optimizer([{"params": weights}, {"params": biases, "weight_decay": 0.0}])

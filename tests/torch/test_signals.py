@@ -1,4 +1,4 @@
-"""Strategies that look at absent connections are shown what flowed through the layers."""
+"""Strategies that use gradients get the activations and errors of the layers."""
 
 from __future__ import annotations
 
@@ -53,31 +53,31 @@ def test_a_layer_used_twice_shows_the_sum_of_its_gradients():
     np.testing.assert_allclose(strategy.gradients[0], dense.weight.grad.T, rtol=1e-9, atol=1e-12)
 
 
-def test_layers_listen_only_in_the_step_before_a_rewiring():
+def test_layers_record_signals_only_in_the_step_before_a_rewiring():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evolver = Evolver(model, optimizer, Listen())  # every second step
-    heard = []
+    recorded = []
     for _ in range(4):
         one_step(model, optimizer, torch.randn(8, 30))
-        heard.append(len(model[0].handle.heard))
+        recorded.append(len(model[0].handle.recorded))
         evolver.step()
 
-    assert heard == [0, 1, 0, 1]
-    assert not model[0].handle.heard
+    assert recorded == [0, 1, 0, 1]
+    assert not model[0].handle.recorded
 
 
-def test_set_makes_no_layer_listen():
+def test_set_does_not_record_signals():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     Evolver(model, optimizer, SET(), EVERY_STEP)
 
     one_step(model, optimizer, torch.randn(8, 30))
 
-    assert not model[0].handle.heard
+    assert not model[0].handle.recorded
 
 
-def test_asking_for_gradients_that_never_came_is_an_error_with_advice():
+def test_a_missing_backward_pass_raises_an_error_with_advice():
     model = small_model()
     evolver = Evolver(model, torch.optim.SGD(model.parameters(), lr=0.1), Listen())
 

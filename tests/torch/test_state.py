@@ -1,4 +1,4 @@
-"""What a module saves, loads and lets others edit; native code sees checked indices only."""
+"""Saving, loading and editing the state of a module; native code gets checked indices only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_state_loads_into_a_layer_of_another_topology_and_size(layer, x):
     assert torch.equal(other(x), layer(x))
 
 
-def test_a_loaded_layer_trains_although_an_old_graph_is_alive(layer, x):
+def test_a_loaded_layer_trains_while_an_old_graph_is_alive(layer, x):
     other = SparseLinear(30, 20, density=0.05, seed=2)
     old_loss = other(x).sum()
     old_loss.backward()
@@ -204,7 +204,7 @@ def test_valid_edits_of_the_buffers_take_effect(layer, x):
     assert not torch.equal(layer(x), other(x))
 
 
-def test_random_edits_are_refused_or_mean_what_they_say(layer, x):
+def test_random_edits_are_refused_or_give_the_edited_topology(layer, x):
     rng = np.random.default_rng(0)
     refused = 0
     for _ in range(200):
@@ -233,7 +233,7 @@ def test_unchanged_buffers_are_checked_once(layer, x, monkeypatch):
     assert len(seen) == 1
 
 
-def test_buffers_written_with_what_they_held_keep_their_topology(layer, x, monkeypatch):
+def test_buffers_rewritten_with_equal_content_keep_their_topology(layer, x, monkeypatch):
     before = layer.topology
     layer.packed.copy_(layer.packed.clone())  # as a broadcast between processes does
     monkeypatch.setattr(handles, "checked_topology", lambda *a: pytest.fail("checked again"))
@@ -241,7 +241,7 @@ def test_buffers_written_with_what_they_held_keep_their_topology(layer, x, monke
     assert layer.topology is before
 
 
-def test_a_state_without_topology_loads_where_it_fits(layer, x):
+def test_a_state_without_topology_loads_into_a_layer_with_the_same_topology(layer, x):
     state = {name: layer.state_dict()[name] for name in ("values", "bias")}
     twin = SparseLinear(30, 20, density=0.2, seed=1, init="zero")
     other = SparseLinear(30, 20, density=0.1, seed=1)
@@ -261,7 +261,7 @@ def test_the_number_type_can_be_changed(layer, x):
     torch.testing.assert_close(layer(x.double()).float(), expected)
 
 
-def test_changing_the_topology_between_forward_and_backward_is_noticed(layer, x):
+def test_changing_the_topology_between_forward_and_backward_raises(layer, x):
     out = layer(x).sum()
 
     layer.topology = SparseLinear(30, 20, density=0.2, seed=5).topology

@@ -1,4 +1,4 @@
-"""Ways to share new connections out among layers."""
+"""Dividing new connections among layers."""
 
 from __future__ import annotations
 
@@ -6,32 +6,36 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ratoon.deprecation import moved
 from ratoon.topology import IntArray
 
+__getattr__ = moved(__name__, {"shares": "ratoon.evolution.allocate:split_in_proportion"})
 
-def shares(total: int, weights: Sequence[float], room: Sequence[int]) -> IntArray:
-    """Split ``total`` in proportion to ``weights``, none getting more than it has room for.
 
-    What a full layer cannot take goes to the others, again in proportion.  Rounding favours the
-    largest remainders, of equal ones the first.  The sum is ``total``, or all the room there is.
+def split_in_proportion(total: int, weights: Sequence[float], room: Sequence[int]) -> IntArray:
+    """Split ``total`` in proportion to ``weights``, with an upper limit ``room`` for each part.
+
+    What exceeds a limit is split among the others, again in proportion.  Rounding favours the
+    largest remainders, and of equal remainders the first.  The parts add up to ``total``, or to
+    the sum of the limits if that is smaller.
 
     Examples
     --------
-    >>> shares(10, weights=[3.0, 1.0, 1.0], room=[100, 100, 100]).tolist()
+    >>> split_in_proportion(10, weights=[3.0, 1.0, 1.0], room=[100, 100, 100]).tolist()
     [6, 2, 2]
-    >>> shares(10, weights=[3.0, 1.0, 1.0], room=[2, 100, 100]).tolist()
+    >>> split_in_proportion(10, weights=[3.0, 1.0, 1.0], room=[2, 100, 100]).tolist()
     [2, 4, 4]
     """
     limits = np.asarray(room, dtype=np.int64)
-    claims = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0)
+    shares = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0)
     counts = np.zeros_like(limits)
     missing = min(int(total), int(limits.sum()))
     is_open = limits > 0
     while missing > 0:
-        if not claims[is_open].any():  # nobody is left with a claim: by room
-            claims = np.where(is_open, limits, 0).astype(np.float64)
-        share = np.where(is_open, claims, 0.0)
-        exact = missing * (share / share.sum())
+        if not shares[is_open].any():  # only weights of 0 are left: split by room
+            shares = np.where(is_open, limits, 0).astype(np.float64)
+        open_shares = np.where(is_open, shares, 0.0)
+        exact = missing * (open_shares / open_shares.sum())
         fills_up = is_open & (exact >= limits)
         if fills_up.any():
             counts[fills_up] = limits[fills_up]
@@ -45,34 +49,34 @@ def shares(total: int, weights: Sequence[float], room: Sequence[int]) -> IntArra
     return counts
 
 
-def draw_shares(total: int, room: Sequence[int], rng: np.random.Generator) -> IntArray:
-    """Say how many of ``total`` places fall to each layer when all are drawn at once.
+def draw_split(total: int, room: Sequence[int], rng: np.random.Generator) -> IntArray:
+    """Return the number of positions per layer when ``total`` are drawn over all layers.
 
-    Places are distinct and equally likely over the layers together.  They are drawn one by one
-    and again where one was drawn before, so time and memory follow ``total`` and not the room.
+    Positions are distinct and equally likely; layer i has ``room[i]`` of them.  Repeated positions
+    are drawn again, so time and memory are proportional to ``total`` and not to the room.
 
     Examples
     --------
-    >>> draw_shares(4, [2, 0, 2], np.random.default_rng(0)).tolist()
+    >>> draw_split(4, [2, 0, 2], np.random.default_rng(0)).tolist()
     [2, 0, 2]
     """
     limits = np.asarray(room, dtype=np.int64)
     ends = np.cumsum(limits)
-    n_places = int(limits.sum())
-    wanted = min(int(total), n_places)
-    left_out = wanted > n_places // 2
-    n_drawn = n_places - wanted if left_out else wanted
+    n_positions = int(limits.sum())
+    count = min(int(total), n_positions)
+    draw_rest = count > n_positions // 2
+    n_drawn = n_positions - count if draw_rest else count
     drawn = np.empty(0, dtype=np.int64)
     while drawn.size < n_drawn:
-        more = rng.integers(n_places, size=n_drawn - drawn.size)
+        more = rng.integers(n_positions, size=n_drawn - drawn.size)
         drawn = distinct(np.concatenate((drawn, more)))
     layer = np.searchsorted(ends, drawn, side="right")
     counts = np.bincount(layer, minlength=ends.size).astype(np.int64)
-    return limits - counts if left_out else counts
+    return limits - counts if draw_rest else counts
 
 
 def distinct(positions: IntArray) -> IntArray:
-    """Return positions ascending and each once; the given array is sorted in place.
+    """Return sorted distinct positions; the given array is sorted in place.
 
     Several times faster than `numpy.unique`, which hashes.
 

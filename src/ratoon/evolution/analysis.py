@@ -1,6 +1,6 @@
-"""Looking at topologies: degrees, power laws, exploration, distance.
+"""Analysis of topologies: degrees, power laws, exploration, distance.
 
-`ratoon.training.recorder.TopologyRecorder` has the topologies of a training at every epoch, and
+`ratoon.training.recorder.TopologyRecorder` records the topologies of a training at every epoch and
 the ages of connections.
 """
 
@@ -18,11 +18,11 @@ from ratoon.errors import InvalidInputError
 from ratoon.topology import IntArray, Topology
 
 MAX_MATCHED = 4000
-"""Neurons that `matched_distance` takes: its matrix of costs has their square in entries."""
+"""Maximum number of neurons for `matched_distance`, whose cost matrix has its square in entries."""
 
 
 def degree_distribution(degrees: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return the degrees that occur, ascending, and how many neurons have each.
+    """Return the degrees that occur, ascending, and the number of neurons with each.
 
     Examples
     --------
@@ -36,10 +36,11 @@ def degree_distribution(degrees: ArrayLike) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """A power law fitted to the tail of degrees: how often degree k occurs falls as k^-exponent.
+    """A power law fitted to the tail of a degree distribution: p(k) proportional to k^-exponent.
 
-    ``distance`` is the largest difference between the fitted and the actual distribution over the
-    tail; random topologies have a distance too, so compare with those before believing in it.
+    ``distance`` is the largest difference between the fitted and the empirical cumulative
+    distribution over the tail.  To see whether a distance is small, compare it with that of random
+    topologies.
     """
 
     exponent: float
@@ -49,15 +50,15 @@ class PowerLaw:
 
 
 def fit_power_law(degrees: ArrayLike, *, least: int | None = None) -> PowerLaw:
-    """Fit by maximum likelihood, as Clauset, Shalizi and Newman do (SIAM Review 51, 2009).
+    """Fit a power law by maximum likelihood (Clauset, Shalizi and Newman, SIAM Review 51, 2009).
 
     Parameters
     ----------
     degrees : array-like of int
-        Of all neurons; zeros are left out.
+        Degrees of all neurons; zeros are ignored.
     least : int, optional
-        Where the tail begins.  If not given, where the fit comes nearest (at least ten neurons
-        and two different degrees are left).
+        Smallest degree of the tail.  The default is the one with the smallest distance that leaves
+        at least ten neurons and two different degrees.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def _fit_tail(present: IntArray, counts: IntArray, least: int) -> PowerLaw:
     tail = present >= least
     k, n = present[tail].astype(np.float64), counts[tail]
     total = int(n.sum())
-    # The continuous likelihood with half a step of correction: good from about 6 on (Clauset 3.5).
+    # Continuous likelihood with a correction of one half: accurate from about 6 (Clauset 3.5).
     spread = float((n * np.log(k / (least - 0.5))).sum())
     exponent = 1.0 + total / spread if spread > 0 else np.inf
     actual = np.cumsum(n) / total
@@ -89,17 +90,17 @@ def _fit_tail(present: IntArray, counts: IntArray, least: int) -> PowerLaw:
 
 
 def exploration(positions: Iterable[IntArray], n_positions: int) -> list[float]:
-    """Return which fraction of a layer's positions has ever been in use, after each topology.
+    """Return the fraction of a layer's positions ever used, after each topology.
 
-    In-time over-parameterization (Liu et al., ICML 2021) holds that this is what lets a sparse
-    network be as good as a dense one.
+    By in-time over-parameterization (Liu et al., ICML 2021), a high fraction allows a sparse
+    network to be as accurate as a dense one.
 
     Parameters
     ----------
     positions : iterable of ndarray
-        Positions in use, one array per topology, in the order of time.
+        Positions in use, one array per topology, in temporal order.
     n_positions : int
-        All positions of the layer.
+        Number of positions of the layer.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def exploration(positions: Iterable[IntArray], n_positions: int) -> list[float]:
 
 
 def distance(one: Topology, other: Topology) -> float:
-    """Return the fraction of connections that two topologies do not share, from 0 to 1.
+    """Return the fraction of connections that two topologies do not have in common, from 0 to 1.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def distance(one: Topology, other: Topology) -> float:
     0.333
     """
     if one.shape != other.shape:
-        raise InvalidInputError(f"layers of shapes {one.shape} and {other.shape} do not compare.")
+        raise InvalidInputError(f"cannot compare layers of shapes {one.shape} and {other.shape}.")
     total = one.n_connections + other.n_connections
     if total == 0:
         return 0.0
@@ -135,12 +136,12 @@ def distance(one: Topology, other: Topology) -> float:
 
 
 def matched_distance(one: Topology, other: Topology) -> float:
-    """Return the same once outputs are matched with each other as well as can be.
+    """Return the distance after the best one-to-one matching of outputs.
 
-    Which hidden neuron plays which part is left to chance, so two networks may be alike without
-    sharing a connection.  This is the layer-wise step of NNSTD (Liu et al., ECML 2020): neurons
-    are compared by their inputs, the best one-to-one matching is found, and the costs of matched
-    neurons are averaged.  For up to 4,000 outputs; time grows with their cube.
+    The order of hidden neurons is random, so two networks may be equal up to that order without a
+    common connection.  This is the layer-wise step of NNSTD (Liu et al., ECML 2020): neurons are
+    compared by their inputs, the best one-to-one matching is found, and the costs of matched
+    neurons are averaged.  For up to 4,000 outputs; time is proportional to their cube.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def matched_distance(one: Topology, other: Topology) -> float:
     (1.0, 0.0)
     """
     if one.shape != other.shape:
-        raise InvalidInputError(f"layers of shapes {one.shape} and {other.shape} do not compare.")
+        raise InvalidInputError(f"cannot compare layers of shapes {one.shape} and {other.shape}.")
     if one.shape[1] > MAX_MATCHED:
         raise InvalidInputError(
             f"matching takes at most {MAX_MATCHED} outputs, got {one.shape[1]}; use `distance`."

@@ -1,4 +1,4 @@
-"""When to rewire, and how much: a clock that tells the time of training, and a schedule."""
+"""When to rewire, and how much: the position in training, and a schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNITS = ("epoch", "step", "permille")
 
 @dataclass(frozen=True)
 class Clock:
-    """Where training stands: before step ``step``, counted from 0 over all epochs."""
+    """A position in training: before step ``step``, counted from 0 over all epochs."""
 
     step: int
     steps_per_epoch: int
@@ -20,16 +20,16 @@ class Clock:
 
     @property
     def epoch(self) -> int:
-        """The epoch that step belongs to, counted from 0."""
+        """The epoch of the step, counted from 0."""
         return self.step // self.steps_per_epoch
 
     @property
     def progress(self) -> float:
-        """How much of training lies behind: 0 at the start, 1 at the end."""
+        """The completed fraction of training: 0 at the start, 1 at the end."""
         return min(1.0, self.step / max(self.total_steps, 1))
 
     def at(self, step: int) -> Clock:
-        """Return the same clock at another time."""
+        """Return the same clock at another step."""
         return Clock(step, self.steps_per_epoch, self.total_steps)
 
 
@@ -51,10 +51,10 @@ ANNEALINGS = {"constant": _constant, "linear": _linear, "cosine": _cosine}
 
 @dataclass(frozen=True)
 class RewiringSchedule:
-    """Rewire every so many epochs, steps or thousandths of training, up to some point of it.
+    """Rewire at a fixed interval, until a fraction of training is completed.
 
     A rewiring that is due after an epoch happens just before the next one begins.  So there is
-    none after the last epoch, and a network is always handed over as training left it.
+    none after the last epoch, and the weights returned are always those of the last step.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class RewiringSchedule:
         Epochs, steps or thousandths of training between two rewirings.
     unit : {"epoch", "step", "permille"}
         What ``every`` counts.  Thousandths are rounded up to whole steps, so that there are never
-        more rewirings than asked for, however long training is.
+        more rewirings than requested.
     until : float
-        Fraction of training after which the topology stays as it is.
+        Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}
-        How the replaced fraction goes to 0 by then, if it does.
+        How the replaced fraction falls to 0 by then; ``"constant"`` keeps it.
 
     Examples
     --------
@@ -94,14 +94,14 @@ class RewiringSchedule:
             )
 
     def due_steps(self, clock: Clock, stop: int) -> list[int]:
-        """Return the steps from the clock's on, below ``stop``, before which to rewire."""
+        """Return the steps, from the clock's step up to ``stop``, before which to rewire."""
         interval = self.interval(clock)
         first = max(interval, -(-clock.step // interval) * interval)
         limit = self.until * clock.total_steps
         return [step for step in range(first, stop, interval) if step <= limit]
 
     def interval(self, clock: Clock) -> int:
-        """Return the steps between two rewirings."""
+        """Return the number of steps between two rewirings."""
         if self.unit == "epoch":
             return self.every * clock.steps_per_epoch
         if self.unit == "permille":
@@ -109,7 +109,7 @@ class RewiringSchedule:
         return self.every
 
     def factor(self, clock: Clock) -> float:
-        """Return what the replaced fraction is multiplied by at this time."""
+        """Return the factor that annealing applies to the replaced fraction at this time."""
         if self.until == 0.0:
             return 0.0
         return ANNEALINGS[self.anneal](min(1.0, clock.progress / self.until))

@@ -1,16 +1,18 @@
-"""Ways to grow connections.  Each keeps the given slots and returns the whole rewiring.
+"""Growing connections.  The ``grow`` functions keep the given slots and return a rewiring.
 
-All of them keep to what a layer allows (`LayerState.allowed`).
+All of them grow at allowed positions only (`LayerState.allowed`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.evolution.allocate import distinct
 from ratoon.evolution.base import LayerState, Signals
 from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent
 from ratoon.rng import derive_generator
@@ -18,17 +20,17 @@ from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
 
 
 def signals_of(layer: LayerState) -> Signals:
-    """Return activations and errors of the next minibatch, or say that they are missing."""
+    """Return activations and errors of the next minibatch; raise if there are none."""
     if layer.signals is None:
         raise InvalidInputError(
-            "this strategy looks at gradients, so it needs `LayerState.signals`: activations and"
+            "this strategy uses gradients, so it needs `LayerState.signals`: activations and"
             " errors of a minibatch."
         )
     return layer.signals()
 
 
 def empty_allowed(layer: LayerState, kept: IntArray) -> IntArray:
-    """Return the positions within a layer's limit that the slots ``kept`` leave empty, ascending.
+    """Return the allowed positions of a limited layer that ``kept`` leaves empty, ascending.
 
     Examples
     --------
@@ -38,14 +40,14 @@ def empty_allowed(layer: LayerState, kept: IntArray) -> IntArray:
     >>> empty_allowed(layer, np.array([0])).tolist()
     [0, 3]
     """
-    assert layer.allowed is not None, "without a limit there are too many to list"
+    assert layer.allowed is not None, "without a limit there are too many positions to list"
     empty = empty_among(layer.topology, kept, layer.allowed.positions)
     empty.sort()
     return empty
 
 
 def grow_uniformly(layer: LayerState, kept: IntArray, count: int, seed: int) -> Rewiring:
-    """Grow ``count`` connections, every set of empty positions that are allowed equally likely.
+    """Grow ``count`` connections; every set of empty allowed positions is equally likely.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def grow_uniformly(layer: LayerState, kept: IntArray, count: int, seed: int) -> 
     if not 0 <= count <= empty.size:
         raise InvalidInputError(
             f"{layer.topology!r} cannot grow {count} connections: its limit leaves {empty.size}"
-            f" positions."
+            f" empty positions."
         )
     generator = derive_generator(seed, "within")
     drawn = generator.choice(empty, size=count, replace=False, shuffle=False)
@@ -72,8 +74,8 @@ def grow_uniformly(layer: LayerState, kept: IntArray, count: int, seed: int) -> 
 def largest_positions(layer: LayerState, kept: IntArray, factors: Signals, count: int) -> IntArray:
     """Return the ``count`` empty positions with the largest gradient magnitude, ascending.
 
-    Exact; of equal magnitudes the lower position is taken.  Positions without a gradient are not
-    returned, so there may be fewer than asked for.
+    Exact; of equal magnitudes the lower position is taken.  Positions with a gradient of 0 are
+    not returned, so there may be fewer than ``count``.
     """
     if layer.allowed is None:
         return largest_absent(layer.topology, kept, *factors, count, n_threads=layer.n_threads)
@@ -85,7 +87,7 @@ def largest_positions(layer: LayerState, kept: IntArray, factors: Signals, count
 
 
 def largest(gradients: Array, count: int) -> IntArray:
-    """Return where the ``count`` largest magnitudes are, ascending; of equal ones the first.
+    """Return the indices of the ``count`` largest magnitudes, ascending; of equal ones the first.
 
     Examples
     --------
@@ -107,23 +109,23 @@ def largest(gradients: Array, count: int) -> IntArray:
 def grow_largest_gradients(
     layer: LayerState, kept: IntArray, count: int, seed: int, *, factors: Signals | None = None
 ) -> Rewiring:
-    """Grow where the gradient is largest in magnitude, exactly, with weights of 0.
+    """Grow at the empty positions with the largest gradient magnitude, with weights of 0.
 
-    Where fewer empty positions than asked for have a gradient at all, the rest is drawn uniformly.
+    If fewer than ``count`` of them have a gradient other than 0, the rest is drawn uniformly.
 
     Parameters
     ----------
     layer : LayerState
-        The layer as it is.
+        The layer before.
     kept : ndarray of int64
-        Slots that stay, ascending.
+        Slots to keep, ascending.
     count : int
-        How many connections to grow.
+        Number of connections to grow.
     seed : int
-        For the rest that is drawn.
+        Seed of the positions drawn uniformly.
     factors : tuple of ndarray, optional
-        Rows for inputs and outputs whose products take the gradient's place; the signals of the
-        next minibatch if not given.
+        Rows for inputs and outputs whose products replace the gradient.  The default is the
+        signals of the next minibatch.
 
     Examples
     --------
@@ -139,20 +141,69 @@ def grow_largest_gradients(
     """
     positions = largest_positions(layer, kept, factors or signals_of(layer), count)
     rewiring = grow_at(layer.topology, kept, positions)
-    return with_more(layer, rewiring, count - positions.size, seed)
+    return grow_more(layer, rewiring, count - positions.size, seed)
 
 
-def with_more(layer: LayerState, rewiring: Rewiring, count: int, seed: int) -> Rewiring:
-    """Return a rewiring of a layer with ``count`` connections more, drawn uniformly."""
+def grow_more(layer: LayerState, rewiring: Rewiring, count: int, seed: int) -> Rewiring:
+    """Return a rewiring with ``count`` more connections, drawn uniformly."""
     if count == 0:
         return rewiring
-    everything = np.arange(rewiring.topology.n_connections)
-    half_way = replace(layer, topology=rewiring.topology)
-    return then(rewiring, grow_uniformly(half_way, everything, count, seed))
+    every_slot = np.arange(rewiring.topology.n_connections)
+    rewired = replace(layer, topology=rewiring.topology)
+    return compose(rewiring, grow_uniformly(rewired, every_slot, count, seed))
+
+
+def draw_by_strength(signals: Signals, n_drawn: int, rng: np.random.Generator) -> IntArray:
+    """Draw positions; the probability of a neuron is proportional to its summed magnitude.
+
+    Positions are distinct and ascending, so there may be fewer than ``n_drawn``.
+
+    Examples
+    --------
+    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
+    >>> draw_by_strength((x, d), 50, np.random.default_rng(0))  # only 3 and 5 have a gradient
+    array([3, 5])
+    """
+    ends = []
+    for rows in signals:
+        strength = np.abs(rows).sum(axis=1, dtype=np.float64)
+        total = strength.sum()
+        if not (total > 0 and math.isfinite(total)):
+            return np.empty(0, dtype=np.int64)
+        # Drawing how often each neuron occurs is much faster than drawing one neuron at a time.
+        times = rng.multinomial(n_drawn, strength / total)
+        ends.append(np.repeat(np.arange(times.size), times))
+    positions, outputs = ends
+    rng.shuffle(outputs)
+    positions *= signals[1].shape[0]
+    positions += outputs
+    return distinct(positions)
+
+
+def draw_among(
+    positions: IntArray, signals: Signals, n_drawn: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw from given positions in proportion to the summed magnitudes of their neurons.
+
+    The result is distinct and ascending if ``positions`` is.
+
+    Examples
+    --------
+    >>> x, d = np.array([[0.0], [2.0]]), np.array([[1.0], [0.0], [-1.0]])
+    >>> draw_among(np.array([0, 3, 4]), (x, d), 50, np.random.default_rng(0))
+    array([3])
+    """
+    n_out = signals[1].shape[0]
+    of_inputs, of_outputs = (np.abs(rows).sum(axis=1, dtype=np.float64) for rows in signals)
+    strength = of_inputs[positions // n_out] * of_outputs[positions % n_out]
+    total = strength.sum()
+    if not (total > 0 and math.isfinite(total)):
+        return np.empty(0, dtype=np.int64)
+    return positions[rng.multinomial(n_drawn, strength / total) > 0]
 
 
 def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:
-    """Return the gradient at each position, a block at a time.
+    """Return the gradient at each position, computed block by block.
 
     Examples
     --------
@@ -171,19 +222,19 @@ def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:
     return gradients
 
 
-def then(first: Rewiring, second: Rewiring) -> Rewiring:
-    """Return the one rewiring that does what two do in turn; new connections start at 0."""
+def compose(first: Rewiring, second: Rewiring) -> Rewiring:
+    """Return one rewiring equal to two in a row; new connections start at 0."""
     origin = np.full(second.origin.shape, GROWN)
     carried = second.origin != GROWN
     origin[carried] = first.origin[second.origin[carried]]
     return Rewiring(second.topology, origin)
 
 
-def laid_out_anew(rewiring: Rewiring) -> Rewiring:
-    """Cut the layer into tiles afresh if its number of connections has changed much.
+def retiled(rewiring: Rewiring) -> Rewiring:
+    """Return a rewiring with new tiles if the number of connections has changed much.
 
-    Tiles are sized by the number of connections a layer has; a layer that has grown or shrunk
-    manifold would be slow in its old ones.  New weights keep their places.
+    The size of tiles depends on the number of connections; with tiles of the wrong size a layer
+    is slow.
     """
     old = rewiring.topology
     suited = suited_grid(old.shape, old.n_connections)

@@ -1,58 +1,58 @@
-"""SET whose new connections come from inputs that have to do with the target.
+"""Guided SET: new connections of the first layer come from features related to the target.
 
-Growth anywhere spends most new connections on features that say nothing, and on wide data with few
-samples there is no gradient left to tell them from the others: the training loss is near zero after
-a few epochs.  How strongly each feature is tied to the target can be had beforehand from the
-training rows.  So the first layer grows its connections in proportion to a power of that.
+With wide data and few samples, uniform growth gives most new connections to uninformative
+features.  Gradients do not help: the training loss is near zero after a few epochs.  The strength
+of the relation between each feature and the target can be computed from the training rows before
+training, so the first layer draws inputs in proportion to a power of it.
 
-It does so while there is something left to learn, several times within the first epochs.  New
-connections then learn from 0 like all others, and need no random weights to be of use; those that
-go take the noise of their first weights with them.
+All rewirings happen early in training, while the loss is still large.  New connections start at 0
+and learn like all others, and pruning removes the noise of the initial weights.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ratoon import kernels
-from ratoon.errors import InvalidInputError, InvalidParameterError, check_fraction
-from ratoon.evolution.base import LayerState, layer_seed
-from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import empty_allowed, grow_uniformly, with_more
-from ratoon.evolution.gse import draw_among, draw_by_strength
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.evolution.base import LayerState, ScheduledFraction, layer_seed
+from ratoon.evolution.clock import Clock
+from ratoon.evolution.grow import (
+    draw_among,
+    draw_by_strength,
+    empty_allowed,
+    grow_more,
+    grow_uniformly,
+)
 from ratoon.evolution.prune import strongest_of_each_sign
-from ratoon.evolution.set import GROWN_WEIGHTS
-from ratoon.initialise import weight_scale
+from ratoon.evolution.set import check_grown, with_drawn_weights
 from ratoon.kernels.absent import empty_among, grow_at
-from ratoon.rng import derive_generator, derive_seed
+from ratoon.rng import derive_generator
 from ratoon.topology import IntArray, Rewiring
 
-MOST_POWER = 8.0
+MAX_POWER = 8.0
 
 
 @dataclass(frozen=True)
-class GuidedSET:
-    """Prune the weakest connections of each sign; grow from strong features, early.
+class GuidedSET(ScheduledFraction):
+    """Prune the weakest connections of each sign; early in training, grow from strong features.
 
-    Inputs of the first layer are drawn in proportion to a power of their strength, outputs
-    uniformly.  Layers behind it grow anywhere, with weights of 0.
-
-    Cost per rewiring: that of `SET`, and about 0.2 microseconds per connection that is new in the
-    first layer.
+    Pruning is that of `SET`.  In the first layer, a new connection has input i with a probability
+    proportional to ``strength[i] ** power``, and any output.  All other layers grow uniformly,
+    with weights of 0.
 
     Parameters
     ----------
     strength : array-like of shape (n_features,), optional
-        How strongly each feature is tied to the target; not negative.  Estimators fill it in from
-        the training rows, with the F statistic of every feature.  Without it all are alike.
+        Strength of the relation between each feature and the target; not negative.  Estimators
+        set it to the F statistic of every feature over the training rows.  Without it all
+        features are equally likely.
     power : float, default=2.0
-        Of the strength, in proportion to which inputs are drawn; 0 makes all alike.
+        Exponent of the strength; with 0 all features are equally likely.
     zeta : float, default=0.9
         Fraction of a layer's connections replaced at the first rewiring.
     grown : {"zero", "init"}, default="zero"
@@ -60,15 +60,22 @@ class GuidedSET:
     every : int, default=5
         Thousandths of training between two rewirings, rounded up to whole steps.
     until : float, default=0.05
-        Fraction of training after which the topology stays as it is.
+        Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}, default="cosine"
-        How zeta goes to 0 by then.
+        How zeta falls to 0 by then.
+
+    Notes
+    -----
+    Cost per rewiring: that of `SET`, and about 0.2 microseconds per new connection of the first
+    layer.
 
     Examples
     --------
     >>> GuidedSET(zeta=0.5)
     GuidedSET(power=2.0, zeta=0.5, grown='zero', every=5, until=0.05, anneal='cosine')
     """
+
+    unit = "permille"
 
     strength: ArrayLike | None = field(default=None, repr=False, compare=False)
     power: float = 2.0
@@ -79,46 +86,33 @@ class GuidedSET:
     anneal: str = "cosine"
 
     def __post_init__(self) -> None:
-        check_fraction("zeta", self.zeta, owner="GuidedSET")
-        if not 0.0 <= self.power <= MOST_POWER:
+        super().__post_init__()
+        if not 0.0 <= self.power <= MAX_POWER:
             raise InvalidParameterError(
-                f"GuidedSET: `power` must be in [0, {MOST_POWER:g}], got {self.power!r}."
+                f"GuidedSET: `power` must be in [0, {MAX_POWER:g}], got {self.power!r}."
             )
-        if self.grown not in GROWN_WEIGHTS:
-            raise InvalidParameterError(
-                f"GuidedSET: `grown` must be one of {GROWN_WEIGHTS}, got {self.grown!r}."
-            )
+        check_grown(self.grown, "GuidedSET")
         if self.strength is not None:
-            given = np.asarray(self.strength, dtype=np.float64)
-            if given.ndim != 1 or not (np.isfinite(given).all() and (given >= 0).all()):
+            strength = np.asarray(self.strength, dtype=np.float64)
+            if strength.ndim != 1 or not (np.isfinite(strength).all() and (strength >= 0).all()):
                 raise InvalidInputError(
                     "GuidedSET: `strength` must be one finite number per feature, none below 0."
                 )
-        _ = self.schedule  # raises if its parts make none
-
-    @property
-    def schedule(self) -> RewiringSchedule:
-        """Every few thousandths of training, up to a point."""
-        return RewiringSchedule(self.every, "permille", self.until, self.anneal)
 
     def rewire(self, layers: Sequence[LayerState], clock: Clock, seed: int) -> list[Rewiring]:
-        """Return one rewiring per layer, with as many connections as before."""
-        zeta = self.zeta * self.schedule.factor(clock)
+        """Return one rewiring per layer, with the same number of connections."""
         rewirings = []
         for index, layer in enumerate(layers):
             if layer.is_full:
                 rewirings.append(Rewiring.unchanged(layer.topology))
                 continue
-            kept = strongest_of_each_sign(layer.weights, zeta)
+            kept = strongest_of_each_sign(layer.weights, self.fraction(clock))
             n_grown = layer.topology.n_connections - kept.size
-            its_seed = layer_seed(seed, index)
-            if index == 0:
-                rewirings.append(self._from_strong_inputs(layer, kept, n_grown, its_seed))
-            else:
-                rewirings.append(grow_uniformly(layer, kept, n_grown, its_seed))
+            grow = self._grow_from_strong_inputs if index == 0 else grow_uniformly
+            rewirings.append(grow(layer, kept, n_grown, layer_seed(seed, index)))
         return rewirings
 
-    def _from_strong_inputs(
+    def _grow_from_strong_inputs(
         self, layer: LayerState, kept: IntArray, n_grown: int, seed: int
     ) -> Rewiring:
         topology = layer.topology
@@ -132,25 +126,17 @@ class GuidedSET:
             candidates = draw_among(empty_allowed(layer, kept), strengths, n_drawn, rng)
         chosen = np.sort(rng.choice(candidates, min(n_grown, candidates.size), replace=False))
         rewiring = grow_at(topology, kept, chosen)
-        rewiring = with_more(layer, rewiring, n_grown - chosen.size, seed)
-        if self.grown == "zero":
-            return rewiring
-        weights: NDArray[Any] = kernels.normal(
-            n_grown,
-            weight_scale(topology, layer.init),
-            layer.weights.dtype,
-            seed=derive_seed(seed, "grown weights"),
-            n_threads=layer.n_threads,
-        )
-        return replace(rewiring, grown_weights=weights)
+        rewiring = grow_more(layer, rewiring, n_grown - chosen.size, seed)
+        return rewiring if self.grown == "zero" else with_drawn_weights(layer, rewiring, seed)
 
     def _strengths(self, n_inputs: int) -> NDArray[np.float64]:
         if self.strength is None:
             return np.ones(n_inputs)
-        given = np.asarray(self.strength, dtype=np.float64)
-        if given.size != n_inputs:
+        strength = np.asarray(self.strength, dtype=np.float64)
+        if strength.size != n_inputs:
             raise InvalidInputError(
-                f"GuidedSET: {given.size} strengths for a network of {n_inputs} features."
+                f"GuidedSET: `strength` has {strength.size} numbers for a network of {n_inputs}"
+                f" features."
             )
-        # Relative to the largest, so that no power overflows.
-        return (given / max(float(given.max(initial=0.0)), 1e-300)) ** self.power
+        # Relative to the largest, so that the power does not overflow.
+        return (strength / max(float(strength.max(initial=0.0)), 1e-300)) ** self.power

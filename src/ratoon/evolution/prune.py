@@ -1,4 +1,4 @@
-"""Ways to choose which connections go.  Each returns the slots that stay, ascending."""
+"""Choosing the connections to prune.  Every function returns the kept slots, ascending."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ratoon.topology import IntArray
 
 
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
-    """Slots left once the fraction ``zeta`` nearest zero is gone from each sign.
+    """Return the slots left after pruning the fraction ``zeta`` nearest to zero of each sign.
 
-    Of equal weights those in lower slots go first.  A weight of 0 has the sign its sign bit tells.
+    Of equal weights those in lower slots are pruned first.  The sign of 0 is its sign bit.
 
     Examples
     --------
     >>> strongest_of_each_sign(np.array([3.0, -1.0, 0.5, -4.0]), 0.5)
     array([0, 3])
     """
-    stays = np.zeros(weights.size, dtype=bool)
+    is_kept = np.zeros(weights.size, dtype=bool)
     for slots in (np.flatnonzero(np.signbit(weights)), np.flatnonzero(~np.signbit(weights))):
-        stays[slots[strongest(weights[slots], round(zeta * slots.size))]] = True
-    return np.flatnonzero(stays)
+        is_kept[slots[strongest(weights[slots], round(zeta * slots.size))]] = True
+    return np.flatnonzero(is_kept)
 
 
 def strongest(weights: NDArray[Any], n_pruned: int) -> IntArray:
-    """Slots left once the ``n_pruned`` smallest by magnitude are gone, whatever their sign.
+    """Return the slots left after pruning the ``n_pruned`` weights of smallest magnitude.
 
-    Of equal weights those in lower slots go first.
+    Of equal weights those in lower slots are pruned first.
 
     Examples
     --------
@@ -39,20 +39,20 @@ def strongest(weights: NDArray[Any], n_pruned: int) -> IntArray:
     if n_pruned <= 0:
         return np.arange(weights.size)
     magnitudes = np.abs(weights)
-    # A sort would need five times the memory.
+    # A sort would take five times the memory.
     least = np.partition(magnitudes, n_pruned - 1)[n_pruned - 1]
-    # What is not a number counts as the strongest, as in a sort.
+    # NaN counts as the strongest, as in a sort.
     is_tie = np.isnan(magnitudes) if np.isnan(least) else magnitudes == least
-    stays = is_tie.copy() if np.isnan(least) else ~(magnitudes < least)
+    is_kept = is_tie.copy() if np.isnan(least) else ~(magnitudes < least)
     ties = np.flatnonzero(is_tie)
-    stays[ties[: n_pruned - int(np.count_nonzero(~stays))]] = False
-    return np.flatnonzero(stays)
+    is_kept[ties[: n_pruned - int(np.count_nonzero(~is_kept))]] = False
+    return np.flatnonzero(is_kept)
 
 
 def above(weights: NDArray[Any], threshold: float) -> IntArray:
-    """Slots whose weight is at least ``threshold`` in magnitude; the strongest one in any case.
+    """Return the slots whose weight has a magnitude of at least ``threshold``.
 
-    A layer that lost all of its connections would let nothing through and learn nothing more.
+    The strongest connection is always kept: a layer without connections could not learn any more.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def above(weights: NDArray[Any], threshold: float) -> IntArray:
     array([1])
     """
     magnitudes = np.abs(weights)
-    stays = ~(magnitudes < threshold)
-    if weights.size > 0 and not stays.any():
-        stays[np.argmax(magnitudes)] = True
-    return np.flatnonzero(stays)
+    is_kept = ~(magnitudes < threshold)
+    if weights.size > 0 and not is_kept.any():
+        is_kept[np.argmax(magnitudes)] = True
+    return np.flatnonzero(is_kept)

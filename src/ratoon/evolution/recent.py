@@ -1,11 +1,12 @@
-"""Recent gradients of a layer, remembered as two thin matrices instead of a dense one.
+"""Recent gradients of a layer, stored as two thin matrices instead of a dense one.
 
-The gradient of a minibatch is the product of its activations and errors; momentum, the sum of past
-gradients that fade by a factor ``mu`` per step, is the product of the same matrices side by side,
-each minibatch scaled by its age.  Minibatches that have faded below one per cent are forgotten.
+The gradient of a minibatch is the product of its activations and errors.  Momentum is the sum of
+past gradients, which decay by a factor ``mu`` per step.  It is the product of the activations and
+errors of several minibatches, concatenated and scaled by age.  Minibatches that have decayed below
+one per cent are dropped.
 
-Where that would still be too many columns, the product is brought to lower rank: its largest
-singular values stay, half as many as columns are allowed, and the rest is lost.
+If there are still too many columns, the product is approximated at a lower rank: the largest
+singular values are kept, half as many as there may be columns.
 """
 
 from __future__ import annotations
@@ -22,97 +23,98 @@ from threadpoolctl import ThreadpoolController
 from ratoon.arrays import Array
 from ratoon.evolution.base import Signals, State
 
-FORGOTTEN = 0.01
+NEGLIGIBLE = 0.01
 
 
 def n_remembered(mu: float) -> int:
-    """Return after how many steps a gradient has faded below one per cent.
+    """Return the number of steps after which a gradient has decayed below one per cent.
 
     Examples
     --------
     >>> n_remembered(0.9)
     44
     """
-    return 1 if mu <= 0.0 else max(1, math.ceil(math.log(FORGOTTEN) / math.log(mu)))
+    return 1 if mu <= 0.0 else max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(mu)))
 
 
 @dataclass(frozen=True, eq=False)
 class RecentGradients:
-    """Factors whose product is the faded sum of recent gradients.
+    """Factors whose product is the decayed sum of recent gradients.
 
     Parameters
     ----------
     x, d : ndarray
-        One row per input and one per output; column c of both belongs to one sample.  Fading is
-        in ``x``.
-    born : ndarray of int64
-        The step each column was seen at.
+        One row per input and one per output; column c of both belongs to one sample.  The decay
+        is applied to ``x``.
+    steps : ndarray of int64
+        The step of each column's minibatch.
     """
 
     x: Array
     d: Array
-    born: NDArray[np.int64]
+    steps: NDArray[np.int64]
 
     @classmethod
-    def none(cls, shape: tuple[int, int], dtype: Any) -> RecentGradients:
-        """Nothing seen yet."""
-        empty = np.empty(0, dtype=np.int64)
-        return cls(np.empty((shape[0], 0), dtype), np.empty((shape[1], 0), dtype), empty)
+    def empty(cls, shape: tuple[int, int], dtype: Any) -> RecentGradients:
+        """Return factors without columns."""
+        steps = np.empty(0, dtype=np.int64)
+        return cls(np.empty((shape[0], 0), dtype), np.empty((shape[1], 0), dtype), steps)
 
     @classmethod
-    def read(cls, state: State, name: str) -> RecentGradients:
-        """Take them out of a strategy's state."""
+    def from_state(cls, state: State, name: str) -> RecentGradients:
+        """Return the factors that a strategy's state holds under a name."""
         return cls(state[f"{name}.x"], state[f"{name}.d"], state[f"{name}.born"])
 
-    def written(self, name: str) -> State:
-        """Return them as part of a strategy's state."""
-        return {f"{name}.x": self.x, f"{name}.d": self.d, f"{name}.born": self.born}
+    def to_state(self, name: str) -> State:
+        """Return the factors as entries of a strategy's state."""
+        # "born" is the name of the steps in files written by earlier versions.
+        return {f"{name}.x": self.x, f"{name}.d": self.d, f"{name}.born": self.steps}
 
     @property
     def factors(self) -> Signals:
         """The two thin matrices."""
         return self.x, self.d
 
-    def seen(
+    def with_minibatch(
         self, signals: Signals, step: int, *, mu: float, max_columns: int | None
     ) -> RecentGradients:
-        """Return what is remembered once a minibatch has been added.
+        """Return the factors after one more minibatch.
 
         Examples
         --------
-        >>> recent = RecentGradients.none((1, 1), np.float64)
+        >>> recent = RecentGradients.empty((1, 1), np.float64)
         >>> one = np.ones((1, 1))
         >>> for step in range(3):
-        ...     recent = recent.seen((one, one), step, mu=0.5, max_columns=None)
+        ...     recent = recent.with_minibatch((one, one), step, mu=0.5, max_columns=None)
         >>> recent.x @ recent.d.T
         array([[1.75]])
         """
-        old = self._faded_to(step, mu)
+        old = self._decayed_to(step, mu)
         both = RecentGradients(
             np.concatenate((old.x, signals[0]), axis=1),
             np.concatenate((old.d, signals[1]), axis=1),
-            np.concatenate((old.born, np.full(signals[0].shape[1], step))),
+            np.concatenate((old.steps, np.full(signals[0].shape[1], step))),
         )
-        if max_columns is None or both.born.size <= max_columns:
+        if max_columns is None or both.steps.size <= max_columns:
             return both
         return both.of_rank(max_columns // 2, step)
 
-    def _faded_to(self, step: int, mu: float) -> RecentGradients:
-        if self.born.size == 0:
+    def _decayed_to(self, step: int, mu: float) -> RecentGradients:
+        if self.steps.size == 0:
             return self
-        fresh = self.born > step - n_remembered(mu)
-        fading = mu ** float(step - self.born.max())
-        if fresh.all():
-            return RecentGradients(self.x * self.x.dtype.type(fading), self.d, self.born)
-        x = self.x[:, fresh] * self.x.dtype.type(fading)
-        return RecentGradients(x, self.d[:, fresh], self.born[fresh])
+        is_recent = self.steps > step - n_remembered(mu)
+        decay = mu ** float(step - self.steps.max())
+        if is_recent.all():
+            return RecentGradients(self.x * self.x.dtype.type(decay), self.d, self.steps)
+        x = self.x[:, is_recent] * self.x.dtype.type(decay)
+        return RecentGradients(x, self.d[:, is_recent], self.steps[is_recent])
 
     def of_rank(self, rank: int, step: int) -> RecentGradients:
-        """Return the nearest product with at most ``rank`` columns.
+        """Return the best approximation with at most ``rank`` columns.
 
-        Only matrices as small as the number of columns are decomposed: those of scalar products
-        between columns.  On one BLAS thread: more would cost more than they bring, on a busy
-        machine thirty times more, and the result would depend on how many there are.
+        Only the Gram matrices of the columns are decomposed, which are as small as the number of
+        columns.  This uses one BLAS thread: more threads are slower on matrices of this size (up
+        to thirty times on a busy machine), and the result would depend on their number.
         """
         with _blas().limit(limits=1, user_api="blas"):
             return self._of_rank(rank, step)
@@ -130,7 +132,7 @@ class RecentGradients:
 
 @cache
 def _blas() -> ThreadpoolController:
-    # To look for the libraries that are loaded takes a millisecond, too long for every step.
+    # Finding the loaded libraries takes a millisecond, too long for every step.
     return ThreadpoolController()
 
 

@@ -1,46 +1,45 @@
-"""RigL, the Rigged Lottery (Evci et al., ICML 2020).
-
-Every so many steps a layer lets go of the connections with the smallest weights and grows as many
-where the gradient of the loss is largest, among all positions it does not use.  The fraction
-replaced falls along a cosine; after three quarters of training the topology stays.
-"""
+"""RigL, the Rigged Lottery (Evci et al., ICML 2020)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ratoon.errors import check_fraction
-from ratoon.evolution.base import LayerState, LayerwiseStrategy
-from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.base import LayerState, LayerwiseStrategy, ScheduledFraction
+from ratoon.evolution.clock import Clock
 from ratoon.evolution.grow import grow_largest_gradients
 from ratoon.evolution.prune import strongest
 from ratoon.topology import Rewiring
 
 
 @dataclass(frozen=True)
-class RigL(LayerwiseStrategy):
+class RigL(ScheduledFraction, LayerwiseStrategy):
     """Prune the weakest connections, grow where the gradient is largest.
 
-    Exact: the gradient of every absent position is looked at, block by block, unless a bound says
-    that it cannot be among the largest; it is that of the minibatch about to be trained on.  New
-    weights are 0, also at a position that was vacated just now and has the gradient to come back
-    (the released code lets such a connection keep its weight).
-
-    Cost per rewiring: ``n_in * n_out * batch`` multiplications at worst, a small part of them where
-    neurons differ in how active they are: 0.2 to 1.3 s for 27,500 x 27,500 and batch 5 on one
-    thread.  Memory for the new connections and one more array of slots, never for the gradient.
+    Of a layer's n connections, the ``round(zeta(t) * n)`` with the smallest ``|w|`` are pruned.
+    As many are grown at the empty positions with the largest ``|x[i] @ d[j]|``, where x are the
+    activations and d the errors of the next minibatch.  New weights are 0.
 
     Parameters
     ----------
     zeta : float, default=0.3
-        Fraction of a layer's connections replaced at the first rewiring; called alpha in the
-        paper, ``drop_fraction`` in its code.
+        Fraction of a layer's connections replaced at the first rewiring: alpha in the paper,
+        ``drop_fraction`` in its code.
     every : int, default=100
         Steps between two rewirings.
     until : float, default=0.75
-        Fraction of training after which the topology stays as it is.
+        Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}, default="cosine"
-        How zeta goes to 0 by then.
+        How zeta falls to 0 by then.
+
+    Notes
+    -----
+    The search is exact: it skips a block of positions only if a bound shows that none of them can
+    be among the largest.  A position that has just been pruned can be grown again, with a weight
+    of 0; in the released code it keeps its weight.
+
+    Cost per rewiring: ``n_in * n_out * batch`` multiplications at worst, usually a small part of
+    them: 0.2 to 1.3 s for 27,500 x 27,500 and a batch of 5 on one thread.  Memory for the new
+    connections and one array of slots; the gradient is never stored.
 
     Examples
     --------
@@ -48,23 +47,14 @@ class RigL(LayerwiseStrategy):
     RewiringSchedule(every=100, unit='step', until=0.75, anneal='cosine')
     """
 
+    unit = "step"
+
     zeta: float = 0.3
     every: int = 100
     until: float = 0.75
     anneal: str = "cosine"
 
-    def __post_init__(self) -> None:
-        check_fraction("zeta", self.zeta, owner="RigL")
-        _ = self.schedule  # raises if its parts make none
-
-    @property
-    def schedule(self) -> RewiringSchedule:
-        """Every so many steps, up to a point."""
-        return RewiringSchedule(self.every, "step", self.until, self.anneal)
-
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
-        """Return the next topology of ``layer``, with as many connections as before."""
-        n_connections = layer.topology.n_connections
-        n_replaced = round(self.zeta * self.schedule.factor(clock) * n_connections)
-        kept = strongest(layer.weights, n_replaced)
-        return grow_largest_gradients(layer, kept, n_replaced, seed)
+        """Return the next topology of ``layer``, with the same number of connections."""
+        count = self.n_replaced(layer, clock)
+        return grow_largest_gradients(layer, strongest(layer.weights, count), count, seed)

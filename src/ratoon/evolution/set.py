@@ -1,18 +1,13 @@
-"""SET, Sparse Evolutionary Training (Mocanu et al., Nature Communications 9:2383, 2018).
-
-At each rewiring a layer lets go of the fraction ``zeta`` of its connections that are nearest to
-zero, judged apart for positive and negative weights as in the paper, and grows as many new ones
-at random.  Its number of connections never changes.
-"""
+"""SET, Sparse Evolutionary Training (Mocanu et al., Nature Communications 9:2383, 2018)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from ratoon import kernels
-from ratoon.errors import InvalidParameterError, check_fraction
-from ratoon.evolution.base import LayerState, LayerwiseStrategy
-from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution.base import LayerState, LayerwiseStrategy, ScheduledFraction
+from ratoon.evolution.clock import Clock
 from ratoon.evolution.grow import grow_uniformly
 from ratoon.evolution.prune import strongest_of_each_sign
 from ratoon.initialise import weight_scale
@@ -23,12 +18,33 @@ from ratoon.topology import Rewiring
 GROWN_WEIGHTS = ("init", "zero")
 
 
+def check_grown(grown: str, owner: str) -> None:
+    """Raise unless ``grown`` is a known way to choose the first weight of new connections."""
+    if grown not in GROWN_WEIGHTS:
+        raise InvalidParameterError(
+            f"{owner}: `grown` must be one of {GROWN_WEIGHTS}, got {grown!r}."
+        )
+
+
+def with_drawn_weights(layer: LayerState, rewiring: Rewiring, seed: int) -> Rewiring:
+    """Return a rewiring whose new connections have weights drawn as at the start of training."""
+    weights = kernels.normal(
+        rewiring.n_grown,
+        weight_scale(layer.topology, layer.init),
+        layer.weights.dtype,
+        seed=derive_seed(seed, "grown weights"),
+        n_threads=layer.n_threads,
+    )
+    return replace(rewiring, grown_weights=weights)
+
+
 @dataclass(frozen=True)
-class SET(LayerwiseStrategy):
+class SET(ScheduledFraction, LayerwiseStrategy):
     """Prune the weakest connections of each sign, grow as many at random.
 
-    Cost per rewiring: about 15 nanoseconds per connection on one thread; memory for one more
-    array of indices.
+    Of a layer's n+ positive weights, the ``round(zeta(t) * n+)`` nearest to zero are pruned, and
+    likewise of its negative weights.  As many connections are grown at empty positions, each
+    equally likely; a position that has just been pruned may be drawn again.
 
     Parameters
     ----------
@@ -36,14 +52,19 @@ class SET(LayerwiseStrategy):
         Fraction of a layer's connections replaced at each rewiring, in [0, 1).  The same
         quantity is called ``drop_fraction`` in RigL and ``prune_rate`` in SNFS.
     grown : {"init", "zero"}, default="init"
-        First weight of a new connection: drawn as at the start of training, as the paper does, or
-        0, which leaves the network's outputs as they were.
+        First weight of a new connection: drawn as at the start of training, as in the paper, or
+        0, which does not change the outputs of the network.
     every : int, default=1
         Epochs between two rewirings.
     until : float, default=1.0
-        Fraction of training after which the topology stays as it is.
+        Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}, default="constant"
-        How zeta goes to 0 by then, if it does.
+        How zeta falls to 0 by then; ``"constant"`` keeps it.
+
+    Notes
+    -----
+    Cost per rewiring: about 15 nanoseconds per connection on one thread; memory for one more
+    array of indices.
 
     Examples
     --------
@@ -58,45 +79,22 @@ class SET(LayerwiseStrategy):
     anneal: str = "constant"
 
     def __post_init__(self) -> None:
-        check_fraction("zeta", self.zeta, owner="SET")
-        if self.grown not in GROWN_WEIGHTS:
-            raise InvalidParameterError(
-                f"SET: `grown` must be one of {GROWN_WEIGHTS}, got {self.grown!r}."
-            )
-        _ = self.schedule  # raises if its parts make none
-
-    @property
-    def schedule(self) -> RewiringSchedule:
-        """Every few epochs, up to a point."""
-        return RewiringSchedule(self.every, "epoch", self.until, self.anneal)
+        super().__post_init__()
+        check_grown(self.grown, "SET")
 
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
-        """Return the next topology of ``layer``, with as many connections as before."""
-        kept = strongest_of_each_sign(layer.weights, self.zeta * self.schedule.factor(clock))
-        n_grown = layer.topology.n_connections - kept.size
-        # A position just vacated may be drawn again; the authors' code allows that too.
-        rewiring = grow_uniformly(layer, kept, n_grown, seed)
-        if self.grown == "zero":
-            return rewiring
-        sigma = weight_scale(layer.topology, layer.init)
-        return replace(
-            rewiring,
-            grown_weights=kernels.normal(
-                n_grown,
-                sigma,
-                layer.weights.dtype,
-                seed=derive_seed(seed, "grown weights"),
-                n_threads=layer.n_threads,
-            ),
-        )
+        """Return the next topology of ``layer``, with the same number of connections."""
+        kept = strongest_of_each_sign(layer.weights, self.fraction(clock))
+        rewiring = grow_uniformly(layer, kept, layer.topology.n_connections - kept.size, seed)
+        return rewiring if self.grown == "zero" else with_drawn_weights(layer, rewiring, seed)
 
     def rewire_in_place(self, layer: SparseLayer, clock: Clock, seed: int, n_threads: int) -> int:
-        """Do the same natively, moving weights and optimizer state along in place."""
+        """Rewire natively; weights and optimizer state move in place."""
         layer.topology, n_grown = kernels.rewire_by_sign(
             layer.topology,
             layer.stored,
             layer.state,
-            self.zeta * self.schedule.factor(clock),
+            self.fraction(clock),
             seed=seed,
             sigma=weight_scale(layer.topology, layer.init) if self.grown == "init" else 0.0,
             weight_seed=derive_seed(seed, "grown weights"),

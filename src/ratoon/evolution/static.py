@@ -1,7 +1,4 @@
-"""Static: the topology a network starts with is the one it ends with.
-
-The baseline MLP-FixProb of Mocanu et al., Nature Communications 9:2383, 2018.
-"""
+"""Static: the topology never changes (MLP-FixProb in Mocanu et al., 2018)."""
 
 from __future__ import annotations
 
@@ -14,9 +11,7 @@ from ratoon.topology import Rewiring
 
 @dataclass(frozen=True)
 class Static(LayerwiseStrategy):
-    """Never rewire.  The baseline called MLP-FixProb in the SET papers.
-
-    Exact: nothing happens.  Cost per rewiring: none, as there is none.
+    """Never rewire: the baseline that the SET papers call MLP-FixProb.
 
     Examples
     --------
@@ -30,6 +25,6 @@ class Static(LayerwiseStrategy):
         return RewiringSchedule(until=0.0)
 
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
-        """Return the layer's topology as it is."""
+        """Return the topology of the layer unchanged."""
         del clock, seed
         return Rewiring.unchanged(layer.topology)

@@ -1,19 +1,21 @@
-"""How many connections a layer starts with, and how a network's are spread over its layers."""
+"""The number of connections: per layer, spread over a network, requested and achieved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ratoon.errors import InvalidParameterError
+from ratoon.topology import Topology
 
 SPREADS = ("erdos_renyi", "uniform")
 
 
 def density_of(shape: tuple[int, int], epsilon: float) -> float:
-    """Return SET's density for a layer: ``epsilon * (n_in + n_out)`` connections, at most all.
+    """Return the density of a layer with ``epsilon * (n_in + n_out)`` connections, at most 1.
 
     Examples
     --------
@@ -29,7 +31,7 @@ def density_of(shape: tuple[int, int], epsilon: float) -> float:
 def connections_wanted(
     shape: tuple[int, int], *, epsilon: float | None = None, density: float | None = None
 ) -> int:
-    """Return the number of connections that exactly one of epsilon and density asks for.
+    """Return the number of connections for an epsilon or a density; exactly one is required.
 
     Examples
     --------
@@ -61,11 +63,11 @@ def connections_wanted(
     if wanted == 0:
         raise InvalidParameterError(
             f"`epsilon={epsilon!r}` leaves a {n_in} -> {n_out} layer with no connections.\n"
-            f"  A layer gets about epsilon * (n_in + n_out) of them; the authors of SET use 10 or"
-            f" 20.\n"
-            f"  Set `density` instead if you think in fractions (here density=0.05 keeps"
+            f"  A layer has about epsilon * (n_in + n_out) connections; the authors of SET use 10"
+            f" or 20.\n"
+            f"  To set a fraction instead, pass `density` (here density=0.05 gives"
             f" {round(0.05 * n_in * n_out)} connections).\n"
-            f"  If you meant Adam's numerical constant, that one is called `adam_eps` here."
+            f"  The numerical constant of Adam is called `adam_eps` here."
         )
     return wanted
 
@@ -73,20 +75,20 @@ def connections_wanted(
 def spread_over_layers(
     widths: Sequence[int], density: float, *, spread: str = "erdos_renyi"
 ) -> list[int]:
-    """Return connections per layer of a network that has this density over all.
+    """Return the number of connections per layer of a network with this overall density.
 
     Parameters
     ----------
     widths : sequence of int
-        Neurons per layer, inputs and outputs included.
+        Neurons per layer, including inputs and outputs.
     density : float
         Connections of the network divided by its positions.
     spread : {"erdos_renyi", "uniform"}
-        ``"erdos_renyi"`` gives a layer a density in proportion to
-        ``(n_in + n_out) / (n_in * n_out)``, so that narrow layers are denser; what would exceed a
-        full layer goes to the others in the same proportion.  This is SET's rule, and what the
-        kernels' version of it (ERK, Evci et al. 2020) comes to for layers without kernels.
-        ``"uniform"`` gives every layer the same density.
+        With ``"erdos_renyi"`` the density of a layer is proportional to
+        ``(n_in + n_out) / (n_in * n_out)``, so narrow layers are denser; connections beyond a full
+        layer go to the others in the same proportion.  This is the rule of SET, and ERK (Evci et
+        al. 2020) for layers without convolution kernels.  With ``"uniform"`` every layer has the
+        same density.
 
     Examples
     --------
@@ -105,14 +107,75 @@ def spread_over_layers(
     positions = np.array([n_in * n_out for n_in, n_out in shapes], dtype=np.float64)
     if spread == "uniform":
         return [max(1, round(density * area)) for area in positions]
-    claims = np.array([n_in + n_out for n_in, n_out in shapes], dtype=np.float64)
+    weights = np.array([n_in + n_out for n_in, n_out in shapes], dtype=np.float64)
     wanted = density * positions.sum()
     full = np.zeros(len(shapes), dtype=bool)
     while True:
         free = wanted - positions[full].sum()
-        shares = np.where(full, 0.0, claims)
+        shares = np.where(full, 0.0, weights)
         counts = np.where(full, positions, free * shares / max(shares.sum(), 1.0))
         overfull = ~full & (counts >= positions)
         if not overfull.any():
             return [max(1, round(count)) for count in counts]
         full |= overfull
+
+
+@dataclass(frozen=True)
+class LayerStart:
+    """Requested and achieved density of one layer."""
+
+    n_in: int
+    n_out: int
+    requested_density: float
+    achieved_density: float
+    n_connections: int
+    n_positions: int
+
+
+def compare_start(
+    topologies: Sequence[Topology], *, epsilon: float | None = None, density: float | None = None
+) -> list[LayerStart]:
+    """Return requested and achieved density of every layer.
+
+    Examples
+    --------
+    >>> from ratoon.initialise import start_topology
+    >>> layer = start_topology((9000, 3), epsilon=10, seed=0, start="paper")
+    >>> [line] = compare_start([layer], epsilon=10)
+    >>> line.requested_density, round(line.achieved_density, 2)
+    (1.0, 0.96)
+    """
+    return [
+        LayerStart(
+            *topology.shape,
+            requested_density=_requested(topology.shape, epsilon, density),
+            achieved_density=topology.density,
+            n_connections=topology.n_connections,
+            n_positions=topology.n_positions,
+        )
+        for topology in topologies
+    ]
+
+
+def _requested(shape: tuple[int, int], epsilon: float | None, density: float | None) -> float:
+    if density is not None:
+        return density
+    return density_of(shape, epsilon) if epsilon is not None else float("nan")
+
+
+def start_table(lines: Sequence[LayerStart]) -> str:
+    """Return the densities of a network as a printable table.
+
+    Examples
+    --------
+    >>> print(start_table([LayerStart(100, 50, 0.1, 0.1, 500, 5000)]))
+    layer         requested  achieved  connections  of dense
+    100 -> 50         0.1       0.1            500     5,000
+    """
+    rows = ["layer         requested  achieved  connections  of dense"]
+    rows += [
+        f"{f'{line.n_in} -> {line.n_out}':13} {line.requested_density:8.3g}"
+        f"  {line.achieved_density:8.3g}  {line.n_connections:13,}  {line.n_positions:8,}"
+        for line in lines
+    ]
+    return "\n".join(rows)

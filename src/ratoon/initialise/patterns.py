@@ -1,6 +1,6 @@
-"""Topologies with a pattern, each with an exact number of connections.
+"""Initial topologies with a pattern and an exact number of connections.
 
-Where a pattern asks for more at one neuron than there is room for, the rest goes to others.
+Connections that do not fit at one neuron go to others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Shape = tuple[int, int]
 
 
 def fan_in(shape: Shape, n_connections: int, *, seed: int, n_threads: int = 1) -> Topology:
-    """Give every output the same number of inputs, drawn at random; or one more, for some.
+    """Draw the same number of inputs for every output, up to a difference of one.
 
     Examples
     --------
@@ -36,17 +36,17 @@ def fan_in(shape: Shape, n_connections: int, *, seed: int, n_threads: int = 1) -
 def small_world(
     shape: Shape, n_connections: int, *, seed: int, shortcuts: float = 0.1, n_threads: int = 1
 ) -> Topology:
-    """Connect every output with the inputs nearest to it, then move some connections anywhere.
+    """Connect every output to its nearest inputs, then move some connections to random positions.
 
-    Neurons of both sides lie on a circle (after Watts and Strogatz, Nature 393, 1998).  Right
-    where neighbouring inputs have to do with each other, as in images and spectra.
+    Neurons of both sides are placed on a circle (after Watts and Strogatz, Nature 393, 1998).
+    Useful if neighbouring inputs are related, as in images and spectra.
 
     Parameters
     ----------
     shape, n_connections, seed, n_threads
-        As for the others.
+        Shape of the layer, number of connections, seed, and number of threads.
     shortcuts : float, default=0.1
-        Fraction of the connections that are moved to a place drawn at random.
+        Fraction of the connections that are moved to random positions.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def small_world(
     counts = np.full(n_out, n_connections // n_out)
     counts[: n_connections % n_out] += 1
     outputs = np.repeat(np.arange(n_out), counts)
-    # The k inputs around the place of an output: half of them to the left, half to the right.
+    # The k inputs around the position of an output, half of them on each side.
     steps = np.arange(n_connections) - np.repeat(np.cumsum(counts) - counts, counts)
     inputs = (outputs * n_in // n_out + steps - counts[outputs] // 2) % n_in
     lattice = Topology.from_pairs(shape, inputs, outputs)
-    stays = derive_generator(seed, "shortcuts").random(n_connections) >= shortcuts
-    kept = np.flatnonzero(stays)
+    is_kept = derive_generator(seed, "shortcuts").random(n_connections) >= shortcuts
+    kept = np.flatnonzero(is_kept)
     return lattice.regrow(
         kept, n_connections - kept.size, seed=derive_seed(seed, "places"), n_threads=n_threads
     ).topology
@@ -73,19 +73,18 @@ def small_world(
 def scale_free(
     shape: Shape, n_connections: int, *, seed: int, exponent: float = 2.5, n_threads: int = 1
 ) -> Topology:
-    """Give few neurons many connections and many few, so that degrees follow a power law.
+    """Draw a topology whose degrees follow a power law.
 
-    Both ends of a connection are drawn with weights that fall as a power of a neuron's rank (the
-    static model of Goh, Kahng and Kim, Physical Review Letters 87, 2001); ranks are dealt out at
-    random.  Repetitions are drawn again, a few times; what is then still missing, which happens
-    where a layer is nearly full, is drawn uniformly.
+    The probability of a neuron falls as a power of its rank (the static model of Goh, Kahng and
+    Kim, Physical Review Letters 87, 2001); ranks are random.  Repeated positions are drawn again
+    a limited number of times.  In a layer that is nearly full, the rest is drawn uniformly.
 
     Parameters
     ----------
     shape, n_connections, seed, n_threads
-        As for the others.
+        Shape of the layer, number of connections, seed, and number of threads.
     exponent : float, default=2.5
-        Of the degree distribution; above 2.
+        Exponent of the degree distribution; above 2.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def scale_free(
         ends = [
             rng.choice(width, size=missing, p=p) for width, p in zip(shape, weights, strict=True)
         ]
-        positions = _both(positions, ends[0] * shape[1] + ends[1])
+        positions = _union(positions, ends[0] * shape[1] + ends[1])
     found = Topology.from_positions(shape, positions)
     rest = n_connections - positions.size
     everything = np.arange(positions.size)
@@ -121,17 +120,17 @@ def scale_free(
 def guided(
     shape: Shape, n_connections: int, strength: ArrayLike, *, seed: int, n_threads: int = 1
 ) -> Topology:
-    """Connect inputs in proportion to a given strength, with outputs drawn at random.
+    """Draw inputs in proportion to a given strength, and outputs uniformly.
 
-    With strengths that tell how much each input has to do with the target (an F statistic, say),
+    With strengths that measure the relation of each input to the target, such as an F statistic,
     this is the largest single improvement on wide data with few samples.
 
     Parameters
     ----------
     shape, n_connections, seed, n_threads
-        As for the others.
+        Shape of the layer, number of connections, seed, and number of threads.
     strength : array-like of shape (n_in,)
-        Not negative.  Inputs of strength 0 are connected only when all others are full.
+        Strengths, not negative.  Inputs of strength 0 are connected only if all others are full.
 
     Examples
     --------
@@ -156,7 +155,7 @@ def guided(
 def draw_counts(
     total: int, weights: NDArray[np.float64], limit: int, rng: np.random.Generator
 ) -> IntArray:
-    """Deal out ``total`` in proportion to weights at random, to nobody more than ``limit``.
+    """Draw counts that add up to ``total``, in proportion to weights and at most ``limit`` each.
 
     Examples
     --------
@@ -165,10 +164,10 @@ def draw_counts(
     """
     counts = np.zeros(weights.size, dtype=np.int64)
     while (missing := total - int(counts.sum())) > 0:
-        claims = np.where(counts < limit, weights, 0.0)
-        if claims.sum() == 0.0:
-            claims = (counts < limit).astype(np.float64)
-        counts += rng.multinomial(missing, claims / claims.sum())
+        p = np.where(counts < limit, weights, 0.0)
+        if p.sum() == 0.0:
+            p = (counts < limit).astype(np.float64)
+        counts += rng.multinomial(missing, p / p.sum())
         np.minimum(counts, limit, out=counts)
     return counts
 
@@ -178,8 +177,8 @@ def draw_in_rows(
 ) -> tuple[IntArray, IntArray]:
     """Draw ``counts[i]`` distinct columns below ``width`` for every row i, uniformly.
 
-    Repetitions are drawn again.  Of rows that are more than half full, the columns left out are
-    drawn instead, so that this always ends soon.
+    Repeated columns are drawn again.  For rows that are more than half full, the columns to leave
+    out are drawn instead, so that few draws are repeated.
 
     Examples
     --------
@@ -187,25 +186,25 @@ def draw_in_rows(
     >>> rows.tolist(), sorted(columns[2:].tolist())
     ([0, 0, 2, 2, 2], [0, 1, 2])
     """
-    crowded = 2 * counts > width
-    drawn = np.where(crowded, width - counts, counts)
+    dense = 2 * counts > width
+    drawn = np.where(dense, width - counts, counts)
     codes = np.empty(0, dtype=np.int64)
     missing = drawn.copy()
     while missing.any():
         rows = np.repeat(np.arange(counts.size), missing)
-        fresh = rows * width + rng.integers(width, size=rows.size)
-        codes = _both(codes, fresh)
+        new = rows * width + rng.integers(width, size=rows.size)
+        codes = _union(codes, new)
         missing = drawn - np.bincount(codes // width, minlength=counts.size)
-    kept = codes[~crowded[codes // width]]
-    full = np.flatnonzero(crowded)
+    kept = codes[~dense[codes // width]]
+    full = np.flatnonzero(dense)
     everything = (full[:, None] * width + np.arange(width)).ravel()
-    rest = np.setdiff1d(everything, codes[crowded[codes // width]], assume_unique=True)
+    rest = np.setdiff1d(everything, codes[dense[codes // width]], assume_unique=True)
     positions = np.sort(np.concatenate((kept, rest)))
     return positions // width, positions % width
 
 
-def _both(some: IntArray, more: IntArray) -> IntArray:
-    """Return what is in either, ascending and once; `numpy.union1d` hashes and is slower."""
+def _union(some: IntArray, more: IntArray) -> IntArray:
+    """Return the sorted union of two arrays; `numpy.union1d` hashes and is slower."""
     together = np.sort(np.concatenate((some, more)))
     return together[np.diff(together, prepend=-1) > 0]
 
@@ -214,16 +213,17 @@ def _checked(shape: Shape, n_connections: int) -> Shape:
     n_in, n_out = shape
     if not 0 <= n_connections <= n_in * n_out:
         raise InvalidInputError(
-            f"a {n_in} -> {n_out} layer has {n_in * n_out} positions, not {n_connections!r}."
+            f"a {n_in} -> {n_out} layer has {n_in * n_out} positions and cannot have"
+            f" {n_connections!r} connections."
         )
     return n_in, n_out
 
 
 def from_matrix(matrix: Any) -> tuple[Topology, NDArray[Any]]:
-    """Take over the connections and weights of a matrix, inputs x outputs.
+    """Return the topology and the weights of a matrix, inputs x outputs.
 
-    Stored entries of a SciPy matrix are connections even where they are 0; of a dense array all
-    that is not 0 is.
+    Every stored entry of a SciPy matrix is a connection, also if it is 0; of a dense array every
+    entry other than 0 is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""First weights."""
+"""Initial weights."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def first_weights(
     dtype: DTypeLike = np.float32,
     n_threads: int = 1,
 ) -> NDArray[Any]:
-    """Draw the weights a layer starts with.
+    """Draw the initial weights of a layer.
 
-    ``"he"`` gives them the variance 2 / (mean number of incoming connections); ``"set"`` the
-    standard deviation 0.1 of the released SET code; ``"zero"`` makes all of them 0.
+    With ``"he"`` their variance is 2 / (mean number of incoming connections); with ``"set"`` their
+    standard deviation is 0.1, as in the released SET code; with ``"zero"`` all are 0.
     """
     if init == "zero":
         return np.zeros(topology.n_connections, dtype=dtype)
@@ -40,7 +40,7 @@ def first_weights(
 
 
 def weight_scale(topology: Topology, init: str) -> float:
-    """Return the standard deviation of first weights.
+    """Return the standard deviation of initial weights.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Optimizers: how a gradient becomes a change of the weights, and the learning rate over time."""
+"""Optimizers and learning-rate schedules."""
 
 from __future__ import annotations
 

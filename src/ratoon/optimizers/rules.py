@@ -1,4 +1,4 @@
-"""SGD and Adam: which native rule, how many arrays of state, and one `Step` per minibatch."""
+"""SGD and Adam: the native rule, the number of state arrays, and the parameters of each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DECAYS = ("coupled", "released")
 
 
 class Optimizer(Protocol):
-    """What training needs to know of an optimizer."""
+    """The interface of optimizers."""
 
     @property
     def rule(self) -> Rule:
@@ -22,11 +22,11 @@ class Optimizer(Protocol):
 
     @property
     def n_states(self) -> int:
-        """Arrays it keeps per connection."""
+        """The number of state arrays per connection."""
         ...
 
     def step(self, lr: float, number: int) -> Step:
-        """Return the hyperparameters of step ``number``, counted from 0."""
+        """Return the parameters of step ``number``, counted from 0."""
         ...
 
 
@@ -44,15 +44,15 @@ class SGD:
     Parameters
     ----------
     momentum : float, default=0.9
-        0 keeps no momentum and saves its memory.
+        Decay of past gradients; 0 stores no momentum and saves its memory.
     nesterov : bool, default=False
-        Look ahead along the momentum.
+        Whether to use Nesterov momentum.
     weight_decay : float, default=0.0
-        How strongly weights are drawn to 0.
+        Strength of the decay of weights towards 0.
     decay : {"coupled", "released"}, default="coupled"
         ``"coupled"`` adds ``weight_decay * w`` to the gradient, so that it scales with the
-        learning rate.  ``"released"`` subtracts ``weight_decay * w`` at every step whatever the
-        learning rate, as the released SET code does.
+        learning rate.  ``"released"`` subtracts ``weight_decay * w`` at every step, independent
+        of the learning rate, as the released SET code does.
     """
 
     momentum: float = 0.9
@@ -77,11 +77,11 @@ class SGD:
 
     @property
     def n_states(self) -> int:
-        """Momentum, unless there is none."""
+        """1 for momentum, 0 without."""
         return 0 if self.momentum == 0.0 else 1
 
     def step(self, lr: float, number: int) -> Step:
-        """Return the hyperparameters of one step."""
+        """Return the parameters of one step."""
         del number
         if self.decay == "released":
             return Step(lr, mu=self.momentum, shrink=self.weight_decay)
@@ -95,11 +95,11 @@ class Adam:
     Parameters
     ----------
     beta_1, beta_2 : float
-        How slowly the two moments forget.
+        Decay of the two moments.
     adam_eps : float
-        Added to the root of the second moment.  Not SET's ``epsilon``.
+        Added to the root of the second moment.  Not the ``epsilon`` of SET.
     weight_decay : float
-        Fraction of a weight lost per step, times the learning rate.
+        Each step subtracts ``learning_rate * weight_decay * w``.
     """
 
     beta_1: float = 0.9
@@ -123,11 +123,11 @@ class Adam:
 
     @property
     def n_states(self) -> int:
-        """Two moments."""
+        """2: the first and the second moment."""
         return 2
 
     def step(self, lr: float, number: int) -> Step:
-        """Return the hyperparameters of one step, bias corrections included."""
+        """Return the parameters of one step, including bias corrections."""
         first = 1.0 - self.beta_1 ** (number + 1)
         second = 1.0 - self.beta_2 ** (number + 1)
         return Step(

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: plain functions from the progress of training to a factor.
+"""Learning-rate schedules: functions from the progress of training to a factor.
 
 Progress is 0 at the first step and 1 after the last.
 """
@@ -14,7 +14,7 @@ Schedule = Callable[[float], float]
 
 
 def constant(progress: float) -> float:
-    """Keep the learning rate as it is."""
+    """Return 1: a constant learning rate."""
     del progress
     return 1.0
 
@@ -31,7 +31,7 @@ def cosine(progress: float) -> float:
 
 
 def stepped(progress: float, *, drops: tuple[float, ...] = (0.5, 0.75), by: float = 0.1) -> float:
-    """Multiply by ``by`` at each of the given points of training.
+    """Multiply by ``by`` at each of the points ``drops`` of training.
 
     Examples
     --------
@@ -65,7 +65,7 @@ SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "step"
 
 
 def make_schedule(name: str | Schedule, *, warm_up: float = 0.0) -> Schedule:
-    """Return the schedule of that name, or the function itself, with a warm-up before it."""
+    """Return a schedule by name, or the given function, with an optional warm-up before it."""
     if callable(name):
         schedule = name
     elif name in SCHEDULES:

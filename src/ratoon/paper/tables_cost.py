@@ -13,7 +13,7 @@ import numpy as np
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError
 from ratoon.evolution import SET, Clock
-from ratoon.evolution.paper import rewire_one_by_one, rewire_vectorised
+from ratoon.evolution.contrib.paper import rewire_one_by_one, rewire_vectorised
 from ratoon.layers import make_layer
 from ratoon.network import SparseMLP
 from ratoon.paper.reproduction import Reproduction, add_notes, paper_sets

@@ -1,4 +1,4 @@
-"""Carry: bring a layer and everything PyTorch keeps per connection over to a new topology."""
+"""Moving a layer, and everything PyTorch stores per connection, to a new topology."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ratoon.torch.connections import SparseConnections, resize
 State = dict[Any, Any]
 
 MOVED_IN_PLACE = 2
-"""Arrays besides the weights that the native rewiring moves along: Adam has as many."""
+"""Maximum number of arrays besides the weights that the native rewiring moves; Adam has two."""
 
 
 def per_connection(state: State, parameter: torch.Tensor) -> Iterator[tuple[Any, torch.Tensor]]:
-    """Yield name and tensor of all that an optimizer keeps in the shape of a parameter."""
+    """Yield the name and tensor of all optimizer state with the shape of a parameter."""
     for name, kept in state.items():
         if isinstance(kept, torch.Tensor) and kept.shape == parameter.shape:
             yield name, kept
 
 
 def carried(rewiring: Rewiring, old: torch.Tensor) -> torch.Tensor:
-    """Return a tensor by the new slots, whatever its number type; new connections get 0."""
+    """Return a tensor of any type in the order of the new slots; new connections get 0."""
     new = old[torch.from_numpy(np.maximum(rewiring.origin, 0))]
     new[torch.from_numpy(rewiring.is_grown)] = 0
     return new
@@ -36,10 +36,10 @@ def carried(rewiring: Rewiring, old: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def apply_rewiring(module: SparseConnections, rewiring: Rewiring, state: State) -> None:
-    """Give a module its next topology; weights and optimizer state come along.
+    """Change the topology of a module, with its weights and optimizer state.
 
     The parameter stays the same object, also when the number of connections changes.  Its gradient
-    was that of other connections, and has been used: it is cleared.
+    belongs to the old connections and has been used, so it is cleared.
     """
     values = module.values
     for name, kept in list(per_connection(state, values)):
@@ -61,7 +61,7 @@ def apply_rewiring(module: SparseConnections, rewiring: Rewiring, state: State) 
 def rewire_in_place(
     module: SparseConnections, strategy: InPlaceStrategy, clock: Clock, seed: int, state: State
 ) -> int:
-    """Let a strategy do the same where the numbers lie in memory."""
+    """Rewire a module natively, without copying; return the number of new connections."""
     values = module.values
     moved = [kept for _, kept in per_connection(state, values)]
     layer = SparseLayer(
@@ -72,7 +72,7 @@ def rewire_in_place(
         state=[tensor.numpy() for tensor in moved],
     )
     n_grown = strategy.rewire_in_place(layer, clock, seed, torch.get_num_threads())
-    # PyTorch did not see that, and a graph that still needs the old values must be told.
+    # PyTorch did not see the change; a graph that still needs the old values must detect it.
     for tensor in (values, *moved):
         torch.autograd.graph.increment_version(tensor)
     values.grad = None
@@ -81,7 +81,7 @@ def rewire_in_place(
 
 
 def can_move_in_place(module: SparseConnections, state: State) -> bool:
-    """Whether all there is to move are few plain arrays of one number type."""
+    """Whether values and optimizer state are few contiguous CPU tensors of one type."""
     moved = [kept for _, kept in per_connection(state, module.values)]
     return len(moved) <= MOVED_IN_PLACE and all(
         tensor.dtype == module.values.dtype
@@ -92,8 +92,8 @@ def can_move_in_place(module: SparseConnections, state: State) -> bool:
 
 
 def signals_of(module: SparseConnections) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return activations and errors that flowed through a module since the last step."""
-    inputs, errors = zip(*module.handle.heard, strict=True)
+    """Return the activations and errors recorded in a module since the last step."""
+    inputs, errors = zip(*module.handle.recorded, strict=True)
     if len(inputs) == 1:
         return inputs[0], errors[0]
     return np.concatenate(inputs, axis=1), np.concatenate(errors, axis=1)

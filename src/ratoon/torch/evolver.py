@@ -1,14 +1,23 @@
-"""Evolver: strategies of `ratoon.evolution` at work on a PyTorch model."""
+"""Evolver: rewire the sparse layers of a PyTorch model by the strategies of `ratoon.evolution`.
+
+When several processes train one model (DDP), weights, optimizer state and seed are the same on all
+ranks; only the samples differ.  The signals of a layer are therefore gathered from all ranks.  All
+ranks then draw the same rewiring, which is checked.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.evolution import (
     Clock,
     InPlaceStrategy,
@@ -32,7 +41,44 @@ from ratoon.torch.carry import (
     signals_of,
 )
 from ratoon.torch.connections import SparseConnections
-from ratoon.torch.ranks import check_agreement, group_of, heard_by_all
+
+
+def group_of(model: torch.nn.Module) -> Any | None:
+    """Return the process group of a model, or None if one process trains it."""
+    for module in model.modules():
+        if isinstance(module, DistributedDataParallel):
+            return module.process_group
+    return None
+
+
+def gathered(signals: Signals, group: Any) -> Signals:
+    """Return the signals of a layer on all ranks, in the order of the ranks.
+
+    The loss of a rank is the mean over its own samples, and DDP takes the mean over ranks.
+    """
+    parts: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(parts, signals, group=group)
+    inputs, errors = (np.concatenate(kind, axis=1) for kind in zip(*parts, strict=True))
+    errors /= len(parts)
+    return inputs, errors
+
+
+def check_agreement(layers: Sequence[SparseConnections], group: Any) -> None:
+    """Raise unless all ranks have the same connections and weights."""
+    digest = hashlib.sha256()
+    for layer in layers:
+        digest.update(layer.topology.content_hash().encode())
+        digest.update(layer.values.detach().numpy().tobytes())
+    mine = int.from_bytes(digest.digest()[:7], "little")
+    ends = torch.tensor([mine, -mine])
+    dist.all_reduce(ends, dist.ReduceOp.MAX, group=group)
+    if ends[0] != -ends[1]:
+        raise RatoonError(
+            "the ranks have different connections or weights after a rewiring.\n"
+            "  Use the same seed, strategy and optimizer on all ranks, and the same instruction"
+            " set (RATOON_ISA)."
+        )
+
 
 FOREVER = 2**62
 
@@ -40,36 +86,35 @@ FOREVER = 2**62
 class Evolver:
     """Rewires the sparse layers of a model while an optimizer trains it.
 
-    Call `step` after each step of the optimizer.  When a rewiring is due, weights are pruned and
-    grown as the strategy says, and all that the optimizer keeps per connection (momentum, moments
-    of Adam, anything of the weights' shape) moves along with its connection.  Parameters stay the
-    same objects, so the optimizer needs no word of it.
+    Call `step` after each step of the optimizer.  When a rewiring is due, the strategy prunes and
+    grows connections.  Optimizer state per connection (momentum, the moments of Adam, anything of
+    the weights' shape) moves with its connection.  Parameters stay the same objects, so the
+    optimizer needs no change.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Its sparse layers whose ``values`` the optimizer trains are rewired; others are left.  Where
-        several processes train it, give the `DistributedDataParallel` around it: all of them then
-        rewire alike.
+        Model whose sparse layers are rewired, if the optimizer trains their ``values``.  With
+        several processes, pass the `DistributedDataParallel` module: all ranks then rewire alike.
     optimizer : torch.optim.Optimizer
-        Any that keeps its state per parameter.
+        Any optimizer that stores its state per parameter.
     strategy : str or Strategy, default="set"
-        What to prune and grow: ``"set"``, ``SET(zeta=0.3)``, any strategy of `ratoon.evolution`.
+        Any strategy of `ratoon.evolution`, by name or as an object.
     schedule : RewiringSchedule, optional
-        When to rewire, instead of the strategy's own schedule.  How much is replaced over time
-        stays the strategy's business.
+        When to rewire.  The default is the strategy's own schedule, which always determines the
+        annealing of the replaced fraction.
     total_steps : int, optional
-        Length of training, for schedules that look at it (annealing, ``until``).  There is no
-        rewiring after the last step.
+        Number of steps of the training; required by schedules with annealing or ``until``.  There
+        is no rewiring after the last step.
     steps_per_epoch : int, optional
-        For schedules that count epochs: ``len(loader)``.
+        ``len(loader)``; required by schedules that count epochs.
     seed : int, default=0
-        Root of all random numbers.
+        Root seed.
 
     Notes
     -----
-    Strategies that look at gradients of absent connections (RigL and others) are shown what
-    flowed through each layer in the step just done.  It is kept for those steps only.
+    Strategies that use gradients of absent connections (RigL and others) get the activations and
+    errors of the last step.  They are recorded only in steps in which the strategy needs them.
 
     Examples
     --------
@@ -108,16 +153,16 @@ class Evolver:
         self.steps_per_epoch = steps_per_epoch
         self.seed = seed
         self.steps_done = 0
-        self._listening = False
+        self._recording = False
         self._check()
         self.strategy_state: State = start_state(self.strategy, self._layer_states(), seed)
-        self._listen()
+        self._record_if_needed()
 
-    # -------------------------------------------------------------------------------- running
+    # ------------------------------------------------------------------------------- training
 
     @property
     def layers(self) -> list[SparseConnections]:
-        """The layers that are rewired, in the model's order."""
+        """The layers that are rewired, in the order of the model."""
         trained = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
         return [
             module
@@ -127,23 +172,23 @@ class Evolver:
 
     @property
     def clock(self) -> Clock:
-        """Where training stands."""
+        """The current position in training."""
         total = FOREVER if self.total_steps is None else self.total_steps
         return Clock(self.steps_done, self.steps_per_epoch or total, total)
 
     def step(self) -> int:
-        """Count one step of the optimizer, rewire if that is due, return how many are new."""
+        """Count one step, rewire if due, and return the number of new connections."""
         if isinstance(self.strategy, StatefulStrategy) and self._is_watched(self.steps_done):
             self.strategy_state = self.strategy.watch(
                 self.strategy_state, self._layer_states(), self.clock
             )
         self.steps_done += 1
         n_grown = self.rewire() if self._is_due(self.steps_done) else 0
-        self._listen()
+        self._record_if_needed()
         return n_grown
 
     def rewire(self) -> int:
-        """Rewire now, whatever the schedule says, and return how many connections are new."""
+        """Rewire now and return the number of new connections."""
         n_grown = self._rewire()
         if (group := group_of(self.model)) is not None:
             check_agreement(self.layers, group)
@@ -171,20 +216,20 @@ class Evolver:
     # ------------------------------------------------------------------------ saving, loading
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on exactly, once model and optimizer are restored."""
+        """Return the state needed to resume exactly, together with those of model and optimizer."""
         remembered = {
             name: torch.from_numpy(np.array(array)) for name, array in self.strategy_state.items()
         }
         return {"steps_done": self.steps_done, "seed": self.seed, "strategy_state": remembered}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another evolver stood."""
+        """Resume from the state of an evolver."""
         if set(state) != {"steps_done", "seed", "strategy_state"}:
             raise InvalidInputError(f"not the state of an evolver: it has {sorted(state)}.")
         self.steps_done, self.seed = int(state["steps_done"]), int(state["seed"])
         remembered = state["strategy_state"].items()
         self.strategy_state = {name: tensor.numpy().copy() for name, tensor in remembered}
-        self._listen()
+        self._record_if_needed()
 
     # -------------------------------------------------------------------------------- details
 
@@ -196,17 +241,16 @@ class Evolver:
                 raise InvalidParameterError(f"Evolver: `{name}` must be at least 1, got {value!r}.")
         if schedule.until > 0 and schedule.unit == "epoch" and self.steps_per_epoch is None:
             raise InvalidParameterError(
-                "Evolver: the schedule counts epochs; say how many steps one has with"
-                " `steps_per_epoch=len(loader)`,\n"
+                "Evolver: the schedule counts epochs; pass `steps_per_epoch=len(loader)`,\n"
                 "  or count steps: `schedule=RewiringSchedule(every=100, unit='step')`."
             )
         annealings = {schedule.anneal, self.strategy.schedule.anneal}
-        looks_at_length = (
+        needs_length = (
             0 < schedule.until < 1 or annealings != {"constant"} or schedule.unit == "permille"
         )
-        if looks_at_length and self.total_steps is None:
+        if needs_length and self.total_steps is None:
             raise InvalidParameterError(
-                "Evolver: the schedule looks at the length of training; give `total_steps`."
+                "Evolver: the schedule depends on the length of training; pass `total_steps`."
             )
         if not self.layers:
             raise InvalidInputError(
@@ -223,17 +267,17 @@ class Evolver:
             return False
         return any(self._is_due(step + 1 + ahead) for ahead in range(self.strategy.n_watched))
 
-    def _listen(self) -> None:
-        """Have layers remember what flows through them in steps that the strategy looks at."""
-        # In-place strategies get no signals to look at.
+    def _record_if_needed(self) -> None:
+        """Switch recording on or off in all layers, for the next step."""
+        # In-place strategies do not use signals.
         needed = self._is_watched(self.steps_done) or (
             self._is_due(self.steps_done + 1) and not isinstance(self.strategy, InPlaceStrategy)
         )
-        if needed or self._listening:  # most steps need no look at the model
+        if needed or self._recording:  # most steps need no loop over the layers
             for layer in self.layers:
-                layer.handle.listening = needed
-                layer.handle.heard.clear()
-        self._listening = needed
+                layer.handle.recording = needed
+                layer.handle.recorded.clear()
+        self._recording = needed
 
     def _layer_states(self) -> list[LayerState]:
         rates = {
@@ -258,13 +302,13 @@ class Evolver:
         return seen
 
     def _signals(self, layer: SparseConnections) -> Signals:
-        if not layer.handle.heard:
+        if not layer.handle.recorded:
             raise InvalidInputError(
-                f"{self.strategy!r} looks at gradients of absent connections, but no gradient"
-                " passed through a layer in the step before.\n"
+                f"{self.strategy!r} uses gradients of absent connections, but a layer had no"
+                " backward pass in the last step.\n"
                 "  Call `evolver.step()` once after each `loss.backward()` and"
                 " `optimizer.step()`."
             )
         group = group_of(self.model)
-        heard = signals_of(layer)
-        return heard if group is None else heard_by_all(heard, group)
+        signals = signals_of(layer)
+        return signals if group is None else gathered(signals, group)

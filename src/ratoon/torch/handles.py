@@ -1,9 +1,9 @@
-"""Handles: the native topology of a module, kept in step with the module's buffers.
+"""Handles: the native topology of a module, kept in sync with the module's buffers.
 
-A module shows its topology as tensors, so that `state_dict`, safetensors and optimizers need to
-know nothing of ratoon.  Tensors can be replaced or edited by anyone.  Native code therefore never
-reads them: it reads a `Topology`, which owns a checked copy, and the handle makes a new one
-whenever the tensors are not those it has seen.
+A module stores its topology as tensors, so that `state_dict`, safetensors and optimizers do not
+depend on ratoon.  Any code can replace or edit tensors.  Native code therefore never reads them: it
+reads a `Topology`, which owns a checked copy, and the handle makes a new one whenever the tensors
+have changed.
 """
 
 from __future__ import annotations
@@ -27,34 +27,35 @@ _handles: WeakValueDictionary[int, TopologyHandle] = WeakValueDictionary()
 
 
 class TopologyHandle:
-    """What compiled code works with on behalf of one module.
+    """The native topology of one module, and the signals recorded in it.
 
-    ``token`` is a tensor that names the handle.  Operators take tensors and nothing else, and a
-    graph made by `torch.compile` must not depend on which topology a module has today; so the
-    operator is given the token and finds the handle when it runs.
+    ``token`` is a tensor that identifies the handle.  Operators take only tensors, and a graph of
+    `torch.compile` must not depend on the module's current topology; so an operator takes the
+    token and looks up the handle when it runs.
 
-    While ``listening``, the backward pass leaves what flowed through the layer in ``heard``.
+    While ``recording`` is true, the backward pass appends the activations and errors of the layer
+    to ``recorded``.
     """
 
     def __init__(self) -> None:
         number = next(_ids)
         self.token = torch.tensor(number)
-        self.listening = False
-        self.heard: list[Signals] = []
+        self.recording = False
+        self.recorded: list[Signals] = []
         self._topology: Topology | None = None
         self._stamps: tuple[Stamp | None, ...] = ()
         self._storages: tuple[Any, ...] = ()
         _handles[number] = self
 
     def adopt(self, topology: Topology, buffers: TopologyBuffers) -> None:
-        """Take over a topology that the buffers are known to describe."""
+        """Set the topology; the buffers must describe it."""
         self._topology = topology
         self._stamps = tuple(_stamp(tensor) for tensor in buffers)
-        # As long as we hold the memory, nobody else's tensor can have the same address.
+        # While the storages are referenced, no other tensor can have the same address.
         self._storages = tuple(tensor.untyped_storage() for tensor in buffers)
 
     def topology(self, buffers: TopologyBuffers) -> Topology:
-        """Return the topology the buffers describe, checked unless they are as last seen."""
+        """Return the topology that the buffers describe; check them if they have changed."""
         stamps = tuple(_stamp(tensor) for tensor in buffers)
         if self._topology is not None and None not in stamps and stamps == self._stamps:
             return self._topology
@@ -69,12 +70,12 @@ TopologyBuffers = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def handle_of(token: torch.Tensor) -> TopologyHandle:
-    """Return the handle of that name; a new one if its module is gone and only a graph is left."""
+    """Return the handle of a token; a new one if its module was deleted."""
     return _handles.get(int(token.item())) or TopologyHandle()
 
 
 def buffers_of(topology: Topology) -> TopologyBuffers:
-    """Return tensors that describe a topology, with memory of their own.
+    """Return new tensors that describe a topology.
 
     Examples
     --------
@@ -84,18 +85,18 @@ def buffers_of(topology: Topology) -> TopologyBuffers:
     """
     grid = torch.tensor([*topology.shape, *topology.tile, int(topology.grouped)])
     starts = torch.from_numpy(np.array(topology.starts))
-    # PyTorch has no arithmetic on unsigned words; the bits are the same.
+    # PyTorch does not fully support unsigned integers; the bits are the same.
     packed = torch.from_numpy(np.array(topology.packed).view(np.int32))
     return grid, starts, packed
 
 
 def checked_topology(buffers: TopologyBuffers) -> Topology:
-    """Return the topology that tensors describe, after looking at every entry of them.
+    """Return the topology that tensors describe, after checking every entry.
 
     Raises
     ------
     InvalidInputError
-        If they describe none.
+        If they do not describe a topology.
     """
     for name, tensor, dtype in zip(
         ("grid", "starts", "packed"),
@@ -121,7 +122,7 @@ def checked_topology(buffers: TopologyBuffers) -> Topology:
 
 
 def _stamp(tensor: torch.Tensor) -> Stamp | None:
-    """Tell a tensor's content without reading it; None where PyTorch does not count its edits."""
+    """Return a key that changes with the content; None if PyTorch does not count edits."""
     if tensor.is_inference():
         return None
     memory = tensor.data_ptr(), tensor._version
@@ -129,7 +130,7 @@ def _stamp(tensor: torch.Tensor) -> Stamp | None:
 
 
 def _describes(buffers: TopologyBuffers, topology: Topology) -> bool:
-    """Whether edits and replacements left the topology what it was (as broadcasts do)."""
+    """Whether edited or replaced tensors still describe the topology (as after a broadcast)."""
     return all(
         given.dtype == own.dtype and torch.equal(given, own)
         for given, own in zip(buffers, buffers_of(topology), strict=True)

@@ -1,4 +1,4 @@
-"""SparseLinear: the sparse twin of `torch.nn.Linear`."""
+"""SparseLinear: the sparse counterpart of `torch.nn.Linear`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ratoon.errors import InvalidInputError
 from ratoon.topology import Topology
-from ratoon.torch.connections import SparseConnections
-from ratoon.torch.convert import as_values
+from ratoon.torch.connections import SparseConnections, as_values
 
 
 class SparseLinear(SparseConnections):
-    """A linear layer that has only some of its connections, and stores no others.
+    """A linear layer that has, and stores, only some of its connections.
 
     Parameters
     ----------
@@ -25,25 +24,25 @@ class SparseLinear(SparseConnections):
         One of the two: the fraction of positions that are connections; or SET's factor, which
         gives about ``epsilon * (in_features + out_features)`` of them.
     bias : bool, default=True
-        Whether outputs have a bias, 0 at first.
+        Whether outputs have a bias, initially 0.
     seed : int, default=0
-        Topology and first weights are functions of it.
+        Seed of the topology and the initial weights.
     start : {"exact", "paper"}, default="exact"
         How connections are drawn (see `ratoon.initialise.start_topology`).
     init : {"he", "set", "zero"}, default="he"
-        How first weights are drawn.
+        How initial weights are drawn.
     device : default="cpu"
-        There is no other; the parameter is here because code that builds layers passes it.
+        Only the CPU is supported; the parameter exists for code that passes it to all layers.
     dtype : torch.dtype, optional
-        float32 or float64; PyTorch's default where not given.
+        float32 or float64; PyTorch's default dtype if not given.
 
     Notes
     -----
-    The input may have any number of leading dimensions.  The output is a transposed view in
-    memory, batch innermost (see `ratoon.torch.rows`); where some code insists on ``view`` across
-    features, use ``reshape``, or ``contiguous`` before it.
+    The input may have any number of leading dimensions.  The output is a transposed view with the
+    batch as the innermost dimension in memory (see `ratoon.torch.ops`).  Use ``reshape`` instead
+    of ``view`` on it, or call ``contiguous`` first.
 
-    Layers with the same arguments, the seed included, have the same topology.
+    Layers with the same arguments, including the seed, have the same topology.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class SparseLinear(SparseConnections):
             *x.shape[:-1], self.out_features
         )
 
-    # -------------------------------------------------------------------- from and to others
+    # --------------------------------------------------------------------------- conversion
 
     @classmethod
     def from_connections(
@@ -106,8 +105,8 @@ class SparseLinear(SparseConnections):
     ) -> SparseLinear:
         """Build from a topology, its weights by slot and a bias.
 
-        Where the arrays are float32 or float64 the layer works on their memory: training changes
-        them, and changing them changes the layer.
+        The layer shares the memory of float32 and float64 arrays: training changes the arrays, and
+        changing them changes the layer.
 
         Examples
         --------
@@ -130,7 +129,7 @@ class SparseLinear(SparseConnections):
         *,
         epsilon: float | None = None,
     ) -> SparseLinear:
-        """Keep the largest weights of a dense layer, by magnitude, and its bias.
+        """Return a layer with the largest weights of a dense layer, by magnitude, and its bias.
 
         Examples
         --------
@@ -147,7 +146,7 @@ class SparseLinear(SparseConnections):
     def from_scipy(cls, matrix: Any, bias: ArrayLike | None = None) -> SparseLinear:
         """Build from the stored entries of a SciPy matrix, inputs x outputs.
 
-        That is the transpose of what `torch.nn.Linear` calls its weight.
+        This is the transpose of the weight of `torch.nn.Linear`.
 
         Examples
         --------
@@ -164,6 +163,6 @@ class SparseLinear(SparseConnections):
         )
 
     def to_dense(self) -> torch.nn.Linear:
-        """Return a dense layer with the same weights, and 0 where there is no connection."""
+        """Return a dense layer with the same weights, and 0 elsewhere."""
         dense: torch.nn.Linear = self._filled(torch.nn.Linear, self.in_features, self.out_features)
         return dense

@@ -1,7 +1,11 @@
-"""Operators: ratoon's kernels as PyTorch sees them, with gradients.
+"""Operators: ratoon's kernels as PyTorch operators, their layout and their gradients.
 
-They work on rows (see `ratoon.torch.rows`) and are opaque to `torch.compile`, which only knows
-their shapes.
+The kernels work on rows: one row per neuron, one column per sample.  PyTorch's tensors have samples
+as rows.  The output of a sparse layer is therefore a *transposed view* of its rows: of the usual
+shape, with the batch as the innermost dimension in memory.  Elementwise operations keep that order,
+so nothing is copied between two sparse layers.
+
+Operators are opaque to `torch.compile`, which only knows their shapes.
 """
 
 from __future__ import annotations
@@ -10,12 +14,110 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ratoon import kernels
-from ratoon.kernels import Rule
-from ratoon.torch.gradients import register_gradients
+from ratoon.kernels import LANES, Rule
 from ratoon.torch.handles import handle_of
-from ratoon.torch.rows import as_array
+
+# Above this number of samples PyTorch transposes a matrix faster than NumPy, below it NumPy is
+# faster (measured for 32 x 54,675 up to 4096 x 768).
+_LARGE_BATCH = 512
+
+
+def padded_size(batch: int) -> int:
+    """Return the number of columns that the kernels need for a batch.
+
+    Examples
+    --------
+    >>> [padded_size(batch) for batch in (1, 2, 8, 9)]
+    [1, 8, 8, 16]
+    """
+    return batch if batch <= 1 else -(-batch // LANES) * LANES
+
+
+def lies_in_rows(x: torch.Tensor) -> bool:
+    """Whether the transpose of samples x features has the layout of the kernels."""
+    return bool(x.shape[0] == padded_size(x.shape[0]) and x.t().is_contiguous())
+
+
+def as_array(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return a tensor as a NumPy array; copy it if it is not aligned and in C order."""
+    detached = tensor.detach()
+    if detached.ndim == 2 and not detached.is_contiguous() and detached.shape[1] > _LARGE_BATCH:
+        detached = detached.contiguous()
+    return np.require(detached.numpy(), requirements=["C", "A"])
+
+
+@torch.library.custom_op("ratoon::to_rows", mutates_args=())
+def to_rows(x: torch.Tensor) -> torch.Tensor:
+    """Transpose samples x features to features x samples, padded with zeros."""
+    batch, n_features = x.shape
+    lanes = padded_size(batch)
+    if batch == lanes and batch > _LARGE_BATCH:
+        return x.t().clone(memory_format=torch.contiguous_format)
+    rows = np.empty((n_features, lanes), dtype=x.detach().numpy().dtype)
+    rows[:, :batch] = x.detach().numpy().T
+    rows[:, batch:] = 0
+    return torch.from_numpy(rows)
+
+
+@to_rows.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    batch, n_features = x.shape
+    return x.new_empty((n_features, padded_size(batch)))
+
+
+def _remember_batch(ctx: Any, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+    del output
+    ctx.batch = inputs[0].shape[0]
+
+
+def _from_rows(ctx: Any, d_rows: torch.Tensor) -> torch.Tensor:
+    return d_rows[:, : ctx.batch].t()
+
+
+to_rows.register_autograd(_from_rows, setup_context=_remember_batch)
+
+
+def register_gradients(operator: Any, backward: Any, *, bias_sums_over: tuple[int, ...]) -> None:
+    """Register the gradient of a sparse operator; second derivatives raise an error.
+
+    The operator takes an input, the values, a bias or None, the four tensors of the topology, the
+    number of outputs, and optional arguments without gradient.  ``backward`` takes the gradient of
+    the output, the input, the values, the topology, the optional arguments, and whether the
+    gradient of the input is needed; it returns the gradients of values and input.
+
+    ``bias_sums_over`` are the dimensions of the output over which the bias is broadcast.
+    """
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        del output
+        x, values, bias, grid, starts, packed, token, _, *more = inputs
+        ctx.with_bias, ctx.more = bias is not None, more
+        ctx.save_for_backward(x, values, grid, starts, packed, token)
+
+    def gradients(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, values, *topology = ctx.saved_tensors
+        needs_x, needs_values, needs_bias, *others = ctx.needs_input_grad
+        d_x = d_values = d_bias = None
+        if needs_x or needs_values:
+            d_values, d_x = backward(d_out, x, values, *topology, *ctx.more, needs_x)
+        if ctx.with_bias and needs_bias:
+            d_bias = d_out.sum(dim=bias_sums_over)
+        return d_x if needs_x else None, d_values, d_bias, *(None for _ in others)
+
+    operator.register_autograd(gradients, setup_context=keep)
+    backward.register_autograd(refuse_second_derivatives)
+
+
+def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
+    """Raise an error with advice."""
+    del ctx, gradients
+    raise NotImplementedError(
+        "sparse layers have first derivatives only, but a second derivative was requested.\n"
+        "  Omit `create_graph=True`, or use `to_dense()` where second derivatives are needed."
+    )
 
 
 @torch.library.custom_op("ratoon::linear", mutates_args=(), device_types="cpu")
@@ -58,7 +160,7 @@ def linear_backward(
     token: torch.Tensor,
     with_d_rows: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the gradients of the values and, where wanted, of the inputs."""
+    """Return the gradients of the values and, if ``with_d_rows``, of the inputs."""
     if rows.shape[1] == 0:
         return torch.zeros_like(values), torch.zeros_like(rows if with_d_rows else rows[:0])
     handle = handle_of(token)
@@ -74,8 +176,8 @@ def linear_backward(
         with_dx=with_d_rows,
         n_threads=torch.get_num_threads(),
     )
-    if handle.listening:
-        handle.heard.append((x, dy))
+    if handle.recording:
+        handle.recorded.append((x, dy))
     d_rows = rows.new_empty((0, rows.shape[1])) if dx is None else torch.from_numpy(dx)
     return torch.from_numpy(gradient), d_rows
 

@@ -31,28 +31,28 @@ def sparsify_(
     weights: str = "largest",
     seed: int = 0,
 ) -> torch.nn.Module:
-    """Put a sparse layer in the place of every `torch.nn.Linear` of a model.
+    """Replace every `torch.nn.Linear` of a model by a sparse layer.
 
-    Build the optimizer afterwards: the parameters are other ones.
+    Create the optimizer afterwards, because the parameters are new.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Changed in place.  Subclasses of the dense layers are left alone, for one cannot know what
-        else they do.
+        Changed in place.  Subclasses of the dense layers are not replaced, since they may do
+        something else.
     density, epsilon : float
         One of the two, for every layer (see `SparseLinear`).
     skip : sequence of str, or callable
-        Names of layers, or of modules that contain them, to leave dense (often the last one); or a
-        function of name and layer that says which.
+        Names of layers, or of modules that contain them, to keep dense (often the last one); or a
+        function that takes a name and a layer and returns whether to keep it dense.
     convolutions : bool, default=False
         Whether to replace `torch.nn.Conv2d` as well.
     weights : {"largest", "new"}, default="largest"
-        Keep the largest weights of the dense layer, by magnitude, and its bias: for models that
-        have been trained.  Or draw a topology and weights anew, which suits the density: for
-        models that will be trained from the start.
+        ``"largest"`` keeps the largest weights of the dense layer, by magnitude, and its bias; use
+        it for trained models.  ``"new"`` draws a new topology and weights with a scale that fits
+        the density; use it for models trained from scratch.
     seed : int, default=0
-        Each new layer derives a seed of its own from it.
+        Root seed of the new layers.
 
     Returns
     -------
@@ -96,13 +96,13 @@ def sparsify_(
             return made[module]
         parent, _, attribute = name.rpartition(".")
         setattr(model.get_submodule(parent), attribute, made[module])
-    _leave_fused_path(model)
+    _disable_fused_inference(model)
     return model
 
 
 @torch.no_grad()
 def redraw_(layer: SparseConnections, seed: int) -> None:
-    """Draw as many connections anew, and first weights; set the bias to 0."""
+    """Draw a new topology of the same size and new weights; set the bias to 0."""
     shape, count = layer.topology.shape, layer.n_connections
     layer.topology = Topology.random(shape, count, seed=seed)
     values = first_weights(layer.topology, seed=seed, dtype=layer.values.numpy().dtype)
@@ -124,8 +124,8 @@ def _by_name(
     return lambda name, _: any(name == given or name.startswith(f"{given}.") for given in names)
 
 
-def _leave_fused_path(model: torch.nn.Module) -> None:
-    """Keep transformers from the fused inference that reads dense weights of their layers."""
+def _disable_fused_inference(model: torch.nn.Module) -> None:
+    """Disable the fused inference of transformers, which reads dense weights."""
     for module in model.modules():
         if isinstance(module, torch.nn.TransformerEncoderLayer):
             module.activation_relu_or_gelu = 0
@@ -134,8 +134,8 @@ def _leave_fused_path(model: torch.nn.Module) -> None:
 
 
 def _refuse_shared_weights(model: torch.nn.Module, chosen: dict[str, torch.nn.Module]) -> None:
-    """Raise where replacing a layer would quietly part it from another that has its weight."""
-    modules = dict(model.named_modules())  # each module once, however often it is used
+    """Raise if a layer to be replaced shares its weight with another module."""
+    modules = dict(model.named_modules())  # each module once
     owners = Counter(
         id(parameter)
         for module in modules.values()
@@ -145,5 +145,5 @@ def _refuse_shared_weights(model: torch.nn.Module, chosen: dict[str, torch.nn.Mo
         if owners[id(module.weight)] > 1:
             raise InvalidInputError(
                 f"sparsify_: the weight of {name!r} is shared with another module; a sparse layer"
-                f" could not share it.\n  Give `skip=[{name!r}]`."
+                f" cannot share it.\n  Pass `skip=[{name!r}]`."
             )

@@ -1,4 +1,4 @@
-"""Implementations I and II of the paper, and ours: the same invariants, the same distribution."""
+"""Implementations I and II of the paper and SET: same invariants, same distribution."""
 
 from functools import partial
 
@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from ratoon.evolution import SET, LayerState, paper
+from ratoon.evolution import SET, LayerState
+from ratoon.evolution.contrib import paper
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK
 
@@ -34,7 +35,7 @@ IMPLEMENTATIONS = {
 
 def matrix(shape, n_connections, seed=0):
     topology = Topology.random(shape, n_connections, seed=seed)
-    # Away from 0, so that new weights (0.1 wide) are told from old ones by their size.
+    # Away from 0, so that new weights (of scale 0.1) differ from old ones in size.
     values = np.random.default_rng(seed).uniform(1, 2, n_connections)
     return topology.to_csr(values * np.where(np.arange(n_connections) % 3, 1.0, -1.0))
 
@@ -46,13 +47,13 @@ def rewire(request):
 
 @pytest.mark.parametrize("zeta", [0.0, 0.3, 0.99])
 @pytest.mark.parametrize(("shape", "count"), [((40, 30), 200), ((1, 9), 4), ((5, 5), 24)])
-def test_the_number_of_connections_stays(rewire, shape, count, zeta):
+def test_the_number_of_connections_does_not_change(rewire, shape, count, zeta):
     after = rewire(matrix(shape, count), zeta, 0)
     after.sum_duplicates()
     assert after.nnz == count
 
 
-def test_the_weakest_of_each_sign_go_and_the_others_keep_their_weights(rewire):
+def test_the_weakest_of_each_sign_are_pruned_and_the_others_keep_their_weights(rewire):
     before = matrix((40, 30), 200)
     after = rewire(before, 0.3, 0)
 
@@ -74,7 +75,7 @@ def test_a_weight_of_zero_is_a_connection_like_any_other(rewire):
     assert np.count_nonzero(np.isin(after.data, [2.0, 3.0, -4.0])) == 3
 
 
-def test_every_empty_place_is_equally_likely_to_be_grown(rewire):
+def test_every_empty_position_is_equally_likely(rewire):
     before = matrix((6, 8), 12)
     n_runs = 1000
     counts = np.zeros(before.shape)
@@ -85,11 +86,11 @@ def test_every_empty_place_is_equally_likely_to_be_grown(rewire):
     survivor = counts == 0
     assert survivor.sum() == 6
     expected, deviation = n_runs * 6 / 42, np.sqrt(n_runs * 6 / 42 * (1 - 6 / 42))
-    # 42 places, 3 implementations: five deviations are passed by chance once in 14,000 suites.
+    # 42 positions, 3 implementations: random results exceed five deviations once in 14,000 runs.
     assert np.abs(counts[~survivor] - expected).max() < 5 * deviation
 
 
-def test_new_weights_have_the_spread_of_first_weights(rewire):
+def test_new_weights_have_the_spread_of_initial_weights(rewire):
     after = rewire(matrix((200, 100), 6000), 0.5, 0)
     grown = after.data[np.abs(after.data) < 1.0]
     assert grown.size == 3000

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import find_ticket
-from ratoon.evolution.lottery import with_other_weights
+from ratoon.evolution.contrib.lottery import with_other_weights
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.network import SparseMLP
 from ratoon.topology import Topology
@@ -26,7 +26,7 @@ def train(layers):
     Training(network, TrainingData.of(x, y, np.float32), plan).run()
 
 
-def test_what_training_left_weakest_goes_and_the_rest_starts_where_it_started():
+def test_the_weakest_after_training_are_pruned_and_the_rest_is_reset():
     topology = Topology.full((1, 4))
     layer = SparseLayer(topology, np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4))
 
@@ -41,7 +41,7 @@ def test_what_training_left_weakest_goes_and_the_rest_starts_where_it_started():
     assert_array_equal(layer.weights, [1.0, 2.0, 3.0, 4.0])
 
 
-def test_every_round_has_fewer_connections_and_its_first_weights():
+def test_every_round_has_fewer_connections_with_their_initial_weights():
     layers = start()
     rounds = find_ticket(layers, train, rounds=4, zeta=0.3)
     counts = [[layer.n_connections for layer in each.ticket] for each in rounds]
@@ -63,7 +63,7 @@ def test_each_round_is_trained_from_its_ticket():
             assert_array_equal(ours.weights, theirs.weights)
 
 
-def test_the_control_has_the_topology_and_not_the_weights():
+def test_the_control_has_the_same_topology_and_other_weights():
     ticket = find_ticket(start(), train, rounds=2)[1].ticket
     control = with_other_weights(ticket, seed=5)
     for ours, theirs in zip(control, ticket, strict=True):
@@ -72,7 +72,7 @@ def test_the_control_has_the_topology_and_not_the_weights():
 
 
 @pytest.mark.parametrize("wrong", [{"rounds": 0}, {"zeta": 1.0}, {"output_zeta": -0.1}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         find_ticket([make_layer((4, 3), density=1.0, seed=0)], train, **wrong)

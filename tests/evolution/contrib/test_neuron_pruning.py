@@ -1,4 +1,4 @@
-"""Neuron pruning: an example by hand, when it happens, and its dense twin."""
+"""Neuron pruning: an example by hand, when it happens, and the dense reference."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import SET, Clock, LayerState, NeuronPruning, RigL, Static
-from ratoon.evolution.neurons import importance
+from ratoon.evolution.contrib.neurons import importance
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK, network
 from tests.evolution.dense import assert_twins_agree
@@ -14,7 +14,7 @@ from tests.evolution.dense import assert_twins_agree
 NOW = NeuronPruning(percentile=30.0, warm_up=0.0, prune_every=1)
 
 
-def test_the_weakest_hidden_neuron_goes_with_all_its_connections():
+def test_the_weakest_hidden_neuron_loses_all_its_connections():
     #    into hidden 0, 1, 2: 3 + 1, 0.5, 2      out of them: to 0 and 1, to 0, to 1
     before = Topology.from_pairs((2, 3), [0, 1, 0, 1], [0, 0, 1, 2])
     after = Topology.from_pairs((3, 2), [0, 0, 1, 2], [0, 1, 0, 1])
@@ -27,7 +27,7 @@ def test_the_weakest_hidden_neuron_goes_with_all_its_connections():
     assert_array_equal(np.sort(rewirings[1].topology.positions), [0, 1, 5])
 
 
-def test_a_neuron_that_is_out_already_is_not_counted_again():
+def test_pruned_neurons_do_not_count_towards_the_percentile():
     topology = Topology.from_pairs((1, 10), np.zeros(4, int), [0, 1, 2, 3])
     layers = [
         LayerState(topology, np.arange(1.0, 5.0)),
@@ -39,7 +39,7 @@ def test_a_neuron_that_is_out_already_is_not_counted_again():
     assert rewirings[1].topology.n_connections == 8
 
 
-def test_inputs_and_outputs_of_the_network_are_never_taken_out():
+def test_inputs_and_outputs_of_the_network_are_never_pruned():
     layers = network()
     degrees = [layer.topology.degrees() for layer in layers]
     rewirings = NOW.rewire(layers, CLOCK, 0)
@@ -57,7 +57,7 @@ def test_between_prunings_the_other_strategy_rewires():
         assert (n_grown == 0) == (epoch in (4, 7))
 
 
-def test_the_other_strategy_ends_when_its_own_schedule_says_so():
+def test_the_other_strategy_ends_with_its_own_schedule():
     strategy = NeuronPruning(warm_up=0.9, base=SET(until=0.5))
     layers = network()
     grown = [
@@ -67,7 +67,7 @@ def test_the_other_strategy_ends_when_its_own_schedule_says_so():
     assert grown[0] > 0 == grown[1]
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     def dense(layers, clock, memory):
         goes = []
         for layer in layers[:-1]:
@@ -87,7 +87,7 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
     [{"percentile": 100.0}, {"warm_up": 1.0}, {"prune_every": 0}, {"base": RigL()},
      {"base": SET(every=2)}],
 )  # fmt: skip
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         NeuronPruning(**wrong)

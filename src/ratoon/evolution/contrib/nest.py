@@ -1,9 +1,4 @@
-"""NeST, a neural network synthesis tool (Dai, Yin and Jha, IEEE Transactions on Computers, 2019).
-
-Start from a small seed network; grow connections where the gradient is largest, and neurons where
-they would bridge two others best; then prune the weakest connections away.  The number of
-connections follows a curve: up to a peak, down to a final level.
-"""
+"""NeST, a neural network synthesis tool (Dai, Yin and Jha, IEEE Trans. on Computers, 2019)."""
 
 from __future__ import annotations
 
@@ -14,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ratoon.errors import InvalidParameterError
-from ratoon.evolution.base import LayerState, State, StatefulStrategy
-from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import gradients_at, laid_out_anew, largest_positions, signals_of
-from ratoon.evolution.neurons import Growth, bridges, idle_neurons
+from ratoon.evolution.base import LayerState, Scheduled, State, StatefulStrategy
+from ratoon.evolution.clock import Clock
+from ratoon.evolution.contrib.neurons import Growth, bridges, idle_neurons
+from ratoon.evolution.grow import gradients_at, largest_positions, retiled, signals_of
 from ratoon.evolution.prune import strongest
 from ratoon.kernels.absent import grow_at
 from ratoon.rng import derive_generator
@@ -25,18 +20,14 @@ from ratoon.topology import Rewiring
 
 
 @dataclass(frozen=True)
-class NeST(StatefulStrategy):
-    """Grow by gradient up to a peak, then prune by magnitude down to a final level.
+class NeST(Scheduled, StatefulStrategy):
+    """Grow where the gradient is largest up to a peak, then prune the weakest to a final level.
 
-    Growth looks at every absent position exactly as RigL does, but at one minibatch where the
-    paper sums over an epoch.  A new connection starts at minus the learning rate times its
-    gradient.  Neurons are grown out of a reserve: hidden neurons that start without any connection
-    (see `ratoon.initialise.seed_topologies`); the widths of the network stay, idle neurons cost
-    nothing but their bias.  Where fewer positions have a gradient than the curve asks for, fewer
-    are grown.  Within a limit, bridges that it does not allow are not built.
-
-    Cost per rewiring: while growing that of RigL, and the same once more per hidden layer with a
-    reserve; while pruning about 25 nanoseconds per connection.
+    The number of connections of each layer follows a piecewise linear curve over training: from 1
+    to ``peak`` times the initial number at ``grow_until``, then to ``final`` times at
+    ``prune_until``.  The weight of a new connection is minus the learning rate times its gradient.
+    While the network grows, idle hidden neurons are also connected: each to pairs of neurons whose
+    direct connection would have the largest gradients.
 
     Parameters
     ----------
@@ -45,13 +36,24 @@ class NeST(StatefulStrategy):
     grow_until, prune_until : float, default=0.4, 0.8
         Fractions of training at which the peak and the final level are reached.
     neuron_growth : float, default=0.1
-        Neurons brought in at a rewiring while growing, as a fraction of those in use.
+        Neurons added at a rewiring while growing, as a fraction of those in use.
     pairs : int, default=4
-        Pairs of neurons that each new neuron bridges.
+        Pairs of neurons that each new neuron connects.
     birth_strength : float, default=1.0
         Mean weight of a new neuron's connections, as a multiple of that of its layer.
     every : int, default=1
         Epochs between two rewirings.
+
+    Notes
+    -----
+    Every empty position is searched as in `RigL`, but for one minibatch, where the paper sums over
+    an epoch.  New neurons are taken from hidden neurons that start without connections (see
+    `ratoon.initialise.seed_topologies`); the widths of the network do not change, and idle neurons
+    cost only their bias.  If fewer positions than needed have a gradient other than 0, fewer are
+    grown.  In a layer with a limit, connections outside it are not made.
+
+    Cost per rewiring: while growing that of `RigL`, and the same again per hidden layer with idle
+    neurons; while pruning about 25 nanoseconds per connection.
 
     Examples
     --------
@@ -87,49 +89,44 @@ class NeST(StatefulStrategy):
                 )
         if self.pairs < 1:
             raise InvalidParameterError(f"NeST: `pairs` must be at least 1, got {self.pairs!r}.")
-        _ = self.schedule  # raises if its parts make none
-
-    @property
-    def schedule(self) -> RewiringSchedule:
-        """Every few epochs, until the final level is reached."""
-        return RewiringSchedule(self.every, "epoch")
+        super().__post_init__()
 
     def level(self, progress: float) -> float:
-        """Return how many connections there are at a time, as a multiple of those at the start."""
+        """Return the target number of connections, as a multiple of the number at the start."""
         times = (0.0, self.grow_until, self.prune_until)
         return float(np.interp(progress, times, (1.0, self.peak, self.final)))
 
     def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
-        """Return how many connections the seed network has."""
+        """Return the number of connections per layer at the start."""
         del seed
         return {"seed_counts": np.array([layer.topology.n_connections for layer in layers])}
 
     def rewire_from(
         self, state: State, layers: Sequence[LayerState], clock: Clock, seed: int
     ) -> tuple[list[Rewiring], State]:
-        """Return one rewiring per layer, up or down to where the curve stands."""
+        """Return one rewiring per layer, to the number of connections given by the curve."""
         level = self.level(clock.progress)
         missing = [
             min(round(level * int(count)), layer.n_positions) - layer.topology.n_connections
             for count, layer in zip(state["seed_counts"], layers, strict=True)
         ]
-        growths = [Growth.none(layer.weights.dtype) for layer in layers]
+        growths = [Growth.empty(layer.weights.dtype) for layer in layers]
         if clock.progress <= self.grow_until:
-            self._bring_in_neurons(growths, layers, missing, seed)
+            self._add_neurons(growths, layers, missing, seed)
         rewirings = [
             self._grown(layer, growth, count) if count > 0 else pruned(layer, -count)
             for layer, growth, count in zip(layers, growths, missing, strict=True)
         ]
         return rewirings, state
 
-    def _bring_in_neurons(
+    def _add_neurons(
         self, growths: list[Growth], layers: Sequence[LayerState], missing: list[int], seed: int
     ) -> None:
         for i in range(len(layers) - 1):
             before, after = layers[i], layers[i + 1]
             idle = idle_neurons(before.topology, after.topology)
             in_use = before.topology.shape[1] - idle.size
-            # A layer takes part in two hidden layers' growth: half of what it may grow for each.
+            # A layer is used by two hidden layers: each gets half of the connections to grow.
             affordable = min(missing[i], missing[i + 1]) // (2 * self.pairs)
             n_new = min(math.ceil(self.neuron_growth * in_use), idle.size, affordable)
             if n_new <= 0:
@@ -138,24 +135,24 @@ class NeST(StatefulStrategy):
             incoming, outgoing = bridges(
                 before, after, idle[:n_new], self.pairs, self.birth_strength, rng
             )
-            growths[i] = growths[i].joined(incoming)
-            growths[i + 1] = growths[i + 1].joined(outgoing)
+            growths[i] = growths[i].merged(incoming)
+            growths[i + 1] = growths[i + 1].merged(outgoing)
 
     def _grown(self, layer: LayerState, growth: Growth, count: int) -> Rewiring:
         signals = signals_of(layer)
         kept = np.arange(layer.topology.n_connections)
         rest = count - growth.positions.size
-        # Under ReLU idle neurons have no gradient; elsewhere a place found twice counts once.
+        # With ReLU, idle neurons have no gradient; otherwise a position found twice counts once.
         positions = largest_positions(layer, kept, signals, rest)
         gradients = gradients_at(signals, layer.topology.shape[1], positions)
         rate = layer.weights.dtype.type(-layer.learning_rate)
-        growth = growth.joined(Growth(positions, rate * gradients))
-        return laid_out_anew(growth.rewiring(layer.topology, kept))
+        growth = growth.merged(Growth(positions, rate * gradients))
+        return retiled(growth.rewiring(layer.topology, kept))
 
 
 def pruned(layer: LayerState, count: int) -> Rewiring:
-    """Let go of the ``count`` weakest connections and grow none."""
+    """Prune the ``count`` weakest connections and grow none."""
     if count == 0:
         return Rewiring.unchanged(layer.topology)
     none = np.empty(0, dtype=np.int64)
-    return laid_out_anew(grow_at(layer.topology, strongest(layer.weights, count), none))
+    return retiled(grow_at(layer.topology, strongest(layer.weights, count), none))

@@ -1,4 +1,4 @@
-"""DEEP R: an example by hand, signs, noise, and its dense twin."""
+"""DEEP R: an example by hand, signs, noise, and the dense reference."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import DeepR, LayerState, start_state
-from ratoon.evolution.deep_r import draw_signs
+from ratoon.evolution.contrib.deep_r import draw_signs
 from ratoon.topology import Topology
 from tests.evolution.cases import CLOCK, network, random_layer
 from tests.evolution.dense import assert_twins_agree
@@ -21,7 +21,7 @@ def layer(weights, learning_rate=0.1):
     return LayerState(topology, np.array(weights), learning_rate=learning_rate)
 
 
-def test_a_weight_that_crosses_zero_makes_way_for_another():
+def test_a_connection_whose_weight_crosses_zero_is_replaced():
     before = layer([2.0, -1.0, 0.3, -0.01])
     state = start_state(QUIET, [before], 0)
     # A step of the optimizer: the third weight has changed its sign.
@@ -37,7 +37,7 @@ def test_a_weight_that_crosses_zero_makes_way_for_another():
     assert rewiring.topology.n_connections == 4
 
 
-def test_a_new_connection_keeps_the_sign_it_was_born_with():
+def test_a_new_connection_keeps_its_first_sign():
     before = layer([2.0, -1.0, 0.3, -0.01])
     state = start_state(QUIET, [before], 0)
     moved = replace(before, weights=np.array([1.5, -1.2, -0.1, -0.01]))
@@ -45,11 +45,11 @@ def test_a_new_connection_keeps_the_sign_it_was_born_with():
     signs = state["0.signs"]
     new = LayerState(rewiring.topology, np.ones(4), learning_rate=0.1)
     [again], _ = QUIET.rewire_from(state, [new], CLOCK, 1)
-    # Every weight is now positive: exactly those born negative go.
+    # Every weight is now positive: exactly those with a negative sign are pruned.
     assert again.n_grown == np.count_nonzero(signs < 0)
 
 
-def test_first_signs_are_those_of_the_weights_and_random_where_there_is_none():
+def test_first_signs_are_those_of_the_weights_and_random_for_zeros():
     zero = random_layer((100, 100), 5000, weights=np.zeros(5000))
     signs = start_state(DeepR(), [zero], 0)["0.signs"]
     # The sum of 5000 signs strays by 71.
@@ -58,7 +58,7 @@ def test_first_signs_are_those_of_the_weights_and_random_where_there_is_none():
     assert_array_equal(start_state(DeepR(), [some], 0)["0.signs"], np.sign(some.weights))
 
 
-def test_the_random_step_is_as_wide_as_the_temperature_says():
+def test_the_variance_of_the_noise_follows_the_temperature():
     strategy = DeepR(alpha=0.0, temperature=0.02, every=4)
     wide = random_layer((200, 200), 20_000, learning_rate=0.1, weights=np.full(20_000, 9.0))
     [rewiring], _ = strategy.rewire_from(start_state(strategy, [wide], 0), [wide], CLOCK, 0)
@@ -68,7 +68,7 @@ def test_the_random_step_is_as_wide_as_the_temperature_says():
     assert abs(step.mean()) < 5 * np.sqrt(0.016 / 20_000)
 
 
-def test_connections_move_between_layers_in_proportion_to_the_empty_places():
+def test_connections_move_between_layers_in_proportion_to_empty_positions():
     layers = [random_layer((100, 50), 1000, seed=0), random_layer((100, 100), 1000, seed=1)]
     state = start_state(QUIET, layers, 0)
     flipped = [replace(each, weights=-each.weights) for each in layers]
@@ -84,7 +84,7 @@ def test_signs_are_equally_likely():
     assert abs(int(draw_signs(10_000, seed=0).sum(dtype=int))) < 5 * 100
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     alpha, rate = 0.5, 0.01
     signs = {}
 
@@ -128,7 +128,7 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"temperature": float("nan")}, {"every": 0}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         DeepR(**wrong)

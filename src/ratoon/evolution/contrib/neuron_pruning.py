@@ -1,9 +1,4 @@
-"""Pruning of whole neurons by importance (Liu et al. 2019; Curci, Mocanu and Pechenizkiy 2021).
-
-While a network evolves by another strategy, some hidden neurons end up with hardly any incoming
-weight.  From some point of training on, every so many epochs, those below a percentile are taken
-out with all their connections.  The number of connections shrinks.
-"""
+"""Pruning of whole neurons by importance (Liu et al. 2019; Curci, Mocanu and Pechenizkiy 2021)."""
 
 from __future__ import annotations
 
@@ -16,8 +11,8 @@ from numpy.typing import NDArray
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.evolution.base import LayerState, LayerwiseStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
-from ratoon.evolution.grow import laid_out_anew
-from ratoon.evolution.neurons import importance
+from ratoon.evolution.contrib.neurons import importance
+from ratoon.evolution.grow import retiled
 from ratoon.evolution.set import SET
 from ratoon.kernels.absent import grow_at
 from ratoon.topology import Rewiring
@@ -27,24 +22,29 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NeuronPruning:
-    """Evolve by another strategy, and now and then take out the least important neurons.
+    """Rewire by another strategy, and prune the least important hidden neurons at intervals.
 
-    A hidden neuron's importance is the summed magnitude of its incoming weights.  Exact.  A neuron
-    that is out has no connections, but keeps its place: growth at random may find it again, as in
-    the released code.  The number of connections never grows.
-
-    Cost per pruning: about 15 nanoseconds and 30 bytes per connection.
+    The importance of hidden neuron j is ``sum_i |w[i, j]|``.  At each pruning, all connections of
+    the neurons below a percentile of their layer are removed, so the number of connections falls.
 
     Parameters
     ----------
     percentile : float, default=20.0
-        Neurons in use whose importance lies below this percentile of their layer go.
+        Neurons whose importance is below this percentile are pruned; neurons without connections
+        do not count.
     warm_up : float, default=0.4
         Fraction of training before the first pruning; 200 of 500 epochs in the paper.
     prune_every : int, default=40
         Epochs between two prunings.
     base : LayerwiseStrategy, default=SET()
-        What happens at all other times.
+        Strategy that rewires after all other epochs.
+
+    Notes
+    -----
+    A pruned neuron has no connections but keeps its index, so random growth may connect it again,
+    as in the released code.
+
+    Cost per pruning: about 15 nanoseconds and 30 bytes per connection.
 
     Examples
     --------
@@ -74,11 +74,11 @@ class NeuronPruning:
 
     @property
     def schedule(self) -> RewiringSchedule:
-        """After every epoch; what is then done depends on the epoch."""
+        """After every epoch, for pruning or for the other strategy."""
         return RewiringSchedule(1, "epoch")
 
     def prunes_at(self, clock: Clock) -> bool:
-        """Whether this is the time to take neurons out.
+        """Whether neurons are pruned at this time.
 
         Examples
         --------
@@ -95,17 +95,17 @@ class NeuronPruning:
             if clock.progress <= self.base.schedule.until:
                 return self.base.rewire(layers, clock, seed)
             return [Rewiring.unchanged(layer.topology) for layer in layers]
-        goes = [np.zeros(layers[0].topology.shape[0], dtype=bool)]
-        goes += [unimportant(layer, self.percentile) for layer in layers[:-1]]
-        goes += [np.zeros(layers[-1].topology.shape[1], dtype=bool)]
+        removed = [np.zeros(layers[0].topology.shape[0], dtype=bool)]
+        removed += [unimportant(layer, self.percentile) for layer in layers[:-1]]
+        removed += [np.zeros(layers[-1].topology.shape[1], dtype=bool)]
         return [
-            without_neurons(layer, goes[index], goes[index + 1])
+            without_neurons(layer, removed[index], removed[index + 1])
             for index, layer in enumerate(layers)
         ]
 
 
 def unimportant(layer: LayerState, percentile: float) -> Flags:
-    """Return which outputs of a layer are in use and below the percentile of those in use.
+    """Return which connected outputs of a layer are below the percentile of all connected ones.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def unimportant(layer: LayerState, percentile: float) -> Flags:
 
 def without_neurons(
     layer: LayerState,
-    no_inputs: Flags,
-    no_outputs: Flags,
+    removed_inputs: Flags,
+    removed_outputs: Flags,
 ) -> Rewiring:
-    """Let go of every connection of the given inputs and outputs."""
+    """Prune all connections of the given inputs and outputs."""
     rows, columns = layer.topology.pairs()
-    kept = np.flatnonzero(~(no_inputs[rows] | no_outputs[columns]))
+    kept = np.flatnonzero(~(removed_inputs[rows] | removed_outputs[columns]))
     if kept.size == layer.topology.n_connections:
         return Rewiring.unchanged(layer.topology)
-    return laid_out_anew(grow_at(layer.topology, kept, np.empty(0, dtype=np.int64)))
+    return retiled(grow_at(layer.topology, kept, np.empty(0, dtype=np.int64)))

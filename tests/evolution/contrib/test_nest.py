@@ -1,4 +1,4 @@
-"""NeST: the budget curve, growth by gradient, neurons out of a reserve, and its dense twin."""
+"""NeST: the budget curve, growth by gradient, new neurons, and the dense reference."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import Clock, LayerState, NeST, start_state
-from ratoon.evolution.neurons import bridges, idle_neurons
+from ratoon.evolution.contrib.neurons import bridges, idle_neurons
 from ratoon.topology import Topology
 from tests.evolution.cases import assert_consistent, network, random_layer
 from tests.evolution.dense import assert_twins_agree
@@ -34,7 +34,7 @@ def test_connections_follow_the_curve_up_and_down():
         ]  # fmt: skip
 
 
-def test_a_new_connection_takes_a_step_down_its_gradient():
+def test_the_weight_of_a_new_connection_is_a_gradient_step():
     x, d = np.array([[3.0], [1.0]]), np.array([[2.0], [-1.0]])  # gradient [[6, -3], [2, -1]]
     layer = LayerState(
         Topology.from_pairs((2, 2), [0], [0]),
@@ -68,7 +68,7 @@ def test_idle_neurons_are_those_without_any_connection(seed_network):
     assert_array_equal(idle_neurons(*(layer.topology for layer in seed_network)), [4, 5])
 
 
-def test_a_new_neuron_bridges_the_pairs_with_the_largest_gradient(seed_network):
+def test_a_new_neuron_connects_the_pairs_with_the_largest_gradient(seed_network):
     before, after = seed_network
     rng = np.random.default_rng(0)
     incoming, outgoing = bridges(before, after, np.array([4]), 2, 1.0, rng)
@@ -88,7 +88,7 @@ def test_the_path_through_a_new_neuron_lowers_the_loss(seed_network):
     assert incoming.weights[0] * outgoing.weights[0] * gradient.ravel()[place] < 0
 
 
-def test_neurons_come_in_while_the_network_grows_and_not_later(seed_network):
+def test_neurons_are_added_while_the_network_grows_and_not_later(seed_network):
     strategy = NeST(peak=3.0, pairs=1, neuron_growth=0.25)
     state = start_state(strategy, seed_network, 0)
     for progress, n_idle in ((0.3, 1), (0.5, 2)):
@@ -96,14 +96,14 @@ def test_neurons_come_in_while_the_network_grows_and_not_later(seed_network):
         assert idle_neurons(*(each.topology for each in rewirings)).size == n_idle
 
 
-def test_without_a_reserve_no_neuron_is_needed():
+def test_growth_works_without_idle_neurons():
     layers = [random_layer((20, 10), 60, seed=0), random_layer((10, 4), 10, seed=1)]
     strategy = NeST()
     rewirings, _ = strategy.rewire_from(start_state(strategy, layers, 0), layers, at(0.2), 0)
     assert [each.topology.n_connections for each in rewirings] == [120, 20]
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     strategy = NeST(peak=2.0, final=0.5, neuron_growth=0.0)
     counts = [layer.topology.n_connections for layer in network()]
 
@@ -122,13 +122,13 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
     "wrong",
     [{"peak": 0.5}, {"final": 0.0}, {"grow_until": 0.9}, {"pairs": 0}, {"neuron_growth": -1.0}],
 )
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         NeST(**wrong)
 
 
-def test_a_layer_that_grows_manifold_is_cut_into_tiles_anew_and_keeps_its_weights():
+def test_a_layer_that_grows_a_lot_gets_new_tiles_and_keeps_its_weights():
     layer = random_layer((900, 20_000), 500, dtype=np.float64, learning_rate=0.1)
     strategy = NeST(peak=80.0)
     [rewiring], _ = strategy.rewire_from(start_state(strategy, [layer], 0), [layer], at(0.4), 0)

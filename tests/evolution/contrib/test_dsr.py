@@ -1,4 +1,4 @@
-"""DSR: an example by hand, its threshold, and its dense twin."""
+"""DSR: an example by hand, its threshold, and the dense reference."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def rewire(strategy, layers, state=None):
     return strategy.rewire_from(state, layers, CLOCK, 0)
 
 
-def test_one_threshold_prunes_all_layers_and_survivors_share_the_growth():
+def test_one_threshold_prunes_all_layers_and_growth_follows_the_kept_connections():
     # Below 1: one of four in the first layer, three of four in the second.  The four that went
     # come back by what was left, 3 to 1.
     layers = [layer([5.0, -2.0, 0.5, 3.0]), layer([0.1, -0.2, 4.0, 0.3])]
@@ -38,13 +38,13 @@ def test_one_threshold_prunes_all_layers_and_survivors_share_the_growth():
 @pytest.mark.parametrize(
     ("zeta", "factor"), [(0.99, 2.0), (0.55, 1.0), (0.5, 1.0), (0.46, 1.0), (0.25, 0.5)]
 )
-def test_the_threshold_doubles_halves_or_stays_by_how_many_went(zeta, factor):
+def test_the_threshold_adapts_to_the_number_pruned(zeta, factor):
     layers = [layer([5.0, -2.0, 0.5, 3.0]), layer([0.1, -0.2, 4.0, 0.3])]  # 4 of 8 go
     _, state = rewire(DSR(threshold=1.0, zeta=zeta, tolerance=0.1), layers)
     assert state["threshold"] == [factor]
 
 
-def test_the_threshold_settles_where_the_wanted_number_goes():
+def test_the_threshold_converges_to_the_target_number():
     strategy = DSR(zeta=0.1, tolerance=0.9)
     layers = [random_layer((60, 40), 800, seed=s) for s in (0, 1)]
     state = start_state(strategy, layers, 0)
@@ -54,19 +54,19 @@ def test_the_threshold_settles_where_the_wanted_number_goes():
     assert 160 / 1.9 <= n_grown <= 160 * 1.9
 
 
-def test_a_layer_keeps_its_strongest_connection_whatever_the_threshold():
+def test_a_layer_keeps_its_strongest_connection_at_any_threshold():
     rewirings, _ = rewire(DSR(threshold=100.0), [layer([1.0, -3.0, 2.0])])
     assert rewirings[0].topology.n_connections == 3
     assert -3.0 in rewirings[0].carry_weights(layer([1.0, -3.0, 2.0]).weights)
 
 
-def test_first_and_last_layer_can_be_left_out():
+def test_first_and_last_layer_can_be_excluded():
     layers = network()
     rewirings, _ = rewire(DSR(threshold=0.5, skip_first=True, skip_last=True), layers)
     assert [each.n_grown > 0 for each in rewirings] == [False, True, False]
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     def dense(layers, clock, memory):
         threshold = memory.setdefault("threshold", 0.3)
         before = sum(layer.count for layer in layers)
@@ -87,7 +87,7 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
 
 
 @pytest.mark.parametrize("wrong", [{"zeta": 1.0}, {"threshold": 0.0}, {"tolerance": -1.0}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         DSR(**wrong)

@@ -1,4 +1,4 @@
-"""GSE: an example by hand, its sample, and its dense twin."""
+"""GSE: an example by hand, its sample, and the dense reference."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import GSE, Clock, LayerState
-from ratoon.evolution.gse import draw_by_strength, largest
+from ratoon.evolution.grow import draw_by_strength, largest
 from ratoon.topology import Topology
 from tests.evolution.cases import network, random_layer
 from tests.evolution.dense import assert_twins_agree, cosine
@@ -14,7 +14,7 @@ from tests.evolution.dense import assert_twins_agree, cosine
 START = Clock(step=0, steps_per_epoch=10, total_steps=100)
 
 
-def test_with_a_sample_of_everything_it_is_rigl():
+def test_a_sample_of_all_positions_gives_rigl():
     #    weights            gradient
     #    input 0   0.1  .      6  -4
     #    input 1    .  5.0     3  -2
@@ -28,7 +28,7 @@ def test_with_a_sample_of_everything_it_is_rigl():
     assert_array_equal(np.sort(rewiring.carry_weights(layer.weights)), [0.0, 5.0])
 
 
-def test_ends_are_drawn_in_proportion_to_their_summed_magnitude():
+def test_neurons_are_drawn_in_proportion_to_their_summed_magnitude():
     x = np.array([[1.0, -1.0], [0.0, 0.0], [4.0, 2.0]])  # 2, 0, 6
     d = np.array([[3.0, 0.0], [-0.5, 0.5]])  # 3, 1
     expected = np.outer([2, 0, 6], [3, 1]).ravel() / 32
@@ -36,7 +36,7 @@ def test_ends_are_drawn_in_proportion_to_their_summed_magnitude():
     n_draws = 5_000
     for _ in range(n_draws):
         hits[draw_by_strength((x, d), 1, rng)] += 1
-    # Counts stray by sqrt(n p (1 - p)), at most 36 here; five of these are passed by chance once
+    # Counts stray by sqrt(n p (1 - p)), at most 36 here; random results exceed five of these once
     # in a million.
     assert np.abs(hits - n_draws * expected).max() < 5 * 36
 
@@ -48,7 +48,7 @@ def test_silent_neurons_are_never_drawn():
     assert_array_equal(np.unique(draw_by_strength((x, d), 99, np.random.default_rng(0)) // 5), [2])
 
 
-def test_of_equal_magnitudes_the_first_is_taken():
+def test_of_equal_magnitudes_the_first_is_chosen():
     assert_array_equal(largest(np.array([2.0, -2.0, 1.0, 2.0]), 2), [0, 1])
 
 
@@ -62,7 +62,7 @@ def test_a_larger_sample_finds_larger_gradients():
     assert found[0] < found[1] < found[2]
 
 
-def test_a_dense_network_with_masks_ends_with_the_same_topology():
+def test_a_dense_network_with_masks_gets_the_same_topology():
     def dense(layers, clock, memory):
         for layer in layers:
             n_replaced = round(0.3 * cosine(clock.progress / 0.75) * layer.count)
@@ -73,7 +73,7 @@ def test_a_dense_network_with_masks_ends_with_the_same_topology():
     assert_twins_agree(GSE(), network(dtype=np.float64), dense)
 
 
-def test_a_dense_network_that_looks_at_the_same_sample_grows_the_same_connections():
+def test_a_dense_network_with_the_same_sample_grows_the_same_connections():
     layer = random_layer((40, 30), 200, dtype=np.float64)
     from ratoon.evolution import layer_seed
     from ratoon.rng import derive_generator
@@ -89,7 +89,7 @@ def test_a_dense_network_that_looks_at_the_same_sample_grows_the_same_connection
 
 
 @pytest.mark.parametrize("wrong", [{"zeta": -1.0}, {"sample": 0.0}, {"every": 0}])
-def test_parameters_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     [name] = wrong
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         GSE(**wrong)

@@ -1,4 +1,4 @@
-"""Neurons as a whole: which matter, which lie idle, how to take some out or bring some in."""
+"""Operations on whole neurons: importance, idle neurons, connecting new neurons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ratoon.topology import IntArray, Rewiring, Topology
 
 
 def importance(layer: LayerState) -> Array:
-    """Return for every output of a layer the summed magnitude of its incoming weights.
+    """Return the summed magnitude of the incoming weights of every output of a layer.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def importance(layer: LayerState) -> Array:
 
 
 def idle_neurons(before: Topology, after: Topology) -> IntArray:
-    """Return the neurons between two layers that have no connection on either side.
+    """Return the neurons between two layers that have no connection in either layer.
 
     Examples
     --------
@@ -46,26 +46,26 @@ def idle_neurons(before: Topology, after: Topology) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Connections to grow in one layer: positions, ascending and distinct, and first weights."""
+    """Connections to grow in one layer: ascending, distinct positions and their weights."""
 
     positions: IntArray
     weights: Array
 
     @classmethod
     def of(cls, positions: IntArray, weights: Array) -> Growth:
-        """Sort positions; weights at the same position are added."""
-        distinct, place = np.unique(positions, return_inverse=True)
+        """Sort positions and add the weights at equal positions."""
+        distinct, index = np.unique(positions, return_inverse=True)
         summed = np.zeros(distinct.size, dtype=weights.dtype)
-        np.add.at(summed, place, weights)
+        np.add.at(summed, index, weights)
         return cls(distinct, summed)
 
     @classmethod
-    def none(cls, dtype: Any) -> Growth:
-        """Nothing to grow."""
+    def empty(cls, dtype: Any) -> Growth:
+        """Return no connections."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=dtype))
 
-    def joined(self, other: Growth) -> Growth:
-        """Return both together."""
+    def merged(self, other: Growth) -> Growth:
+        """Return the connections of both."""
         if self.positions.size == 0:
             return other
         return Growth.of(
@@ -74,17 +74,17 @@ class Growth:
         )
 
     def scaled_to(self, mean: float) -> Growth:
-        """Return the same with weights of this mean magnitude."""
-        present = float(np.abs(self.weights).mean()) if self.weights.size else 0.0
-        factor = self.weights.dtype.type(mean / present if present > 0 else 1.0)
+        """Return the same positions with weights scaled to a mean magnitude."""
+        current = float(np.abs(self.weights).mean()) if self.weights.size else 0.0
+        factor = self.weights.dtype.type(mean / current if current > 0 else 1.0)
         return Growth(self.positions, self.weights * factor)
 
     def rewiring(self, topology: Topology, kept: IntArray) -> Rewiring:
-        """Return the rewiring that keeps these slots and grows these connections."""
-        plain = grow_at(topology, kept, self.positions)
-        by_slot = np.zeros(plain.topology.n_connections, dtype=self.weights.dtype)
-        by_slot[slots_of(plain.topology, self.positions)] = self.weights
-        return Rewiring(plain.topology, plain.origin, by_slot[plain.is_grown])
+        """Return the rewiring that keeps the slots ``kept`` and grows these connections."""
+        unweighted = grow_at(topology, kept, self.positions)
+        by_slot = np.zeros(unweighted.topology.n_connections, dtype=self.weights.dtype)
+        by_slot[slots_of(unweighted.topology, self.positions)] = self.weights
+        return Rewiring(unweighted.topology, unweighted.origin, by_slot[unweighted.is_grown])
 
 
 def bridges(
@@ -95,33 +95,33 @@ def bridges(
     strength: float,
     rng: np.random.Generator,
 ) -> tuple[Growth, Growth]:
-    """Connect idle neurons between two layers where a bridge would help most (NeST).
+    """Connect idle neurons to the pairs of neurons with the largest bridging gradients (NeST).
 
     The bridging gradient of an input n of the first layer and an output m of the second is the
-    gradient that a direct connection between them would have.  The pairs with the largest ones
-    are dealt out to the neurons in turn.  A pair gives a neuron one incoming and one outgoing
-    connection, of magnitude ``sqrt(|gradient|)`` and with signs that lower the loss; all are then
-    scaled to ``strength`` times the mean weight of their layer.
+    gradient of a direct connection between them.  The pairs with the largest ones are assigned to
+    the neurons in turn.  For each pair, a neuron gets one incoming and one outgoing connection
+    of magnitude ``sqrt(|gradient|)``, with signs that lower the loss.  All are then scaled to
+    ``strength`` times the mean weight of their layer.
 
     Returns
     -------
     incoming, outgoing : Growth
-        What to grow in the first and in the second layer.
+        The connections to grow in the first and in the second layer.
     """
     n_hidden, n_out = after.topology.shape
     signals = (signals_of(before)[0], signals_of(after)[1])
     shape = (before.topology.shape[0], n_out)
-    nothing, none = Topology.from_pairs(shape, [], []), np.empty(0, dtype=np.int64)
+    no_connections, no_slots = Topology.from_pairs(shape, [], []), np.empty(0, dtype=np.int64)
     pairs = largest_absent(
-        nothing, none, *signals, n_pairs * neurons.size, n_threads=before.n_threads
+        no_connections, no_slots, *signals, n_pairs * neurons.size, n_threads=before.n_threads
     )
     gradients = gradients_at(signals, n_out, pairs)
     by_size = np.argsort(-np.abs(gradients), kind="stable")
     pairs, gradients = pairs[by_size], gradients[by_size]
     hidden = neurons[np.arange(pairs.size) % max(1, neurons.size)]
-    built = is_allowed(before, pairs // n_out * n_hidden + hidden)
-    built &= is_allowed(after, hidden * n_out + pairs % n_out)
-    pairs, gradients, hidden = pairs[built], gradients[built], hidden[built]
+    is_possible = is_allowed(before, pairs // n_out * n_hidden + hidden)
+    is_possible &= is_allowed(after, hidden * n_out + pairs % n_out)
+    pairs, gradients, hidden = pairs[is_possible], gradients[is_possible], hidden[is_possible]
     delta = np.sqrt(np.abs(gradients)) * np.where(rng.random(pairs.size) < 0.5, -1, 1)
     incoming = Growth.of(pairs // n_out * n_hidden + hidden, delta.astype(gradients.dtype))
     outgoing = Growth.of(
@@ -134,7 +134,7 @@ def bridges(
 
 
 def is_allowed(layer: LayerState, positions: IntArray) -> NDArray[np.bool_]:
-    """Return which positions a layer's limit allows; all, if it has none."""
+    """Return which positions are allowed in a layer; all, if it has no limit."""
     if layer.allowed is None:
         return np.ones(positions.size, dtype=bool)
     return slots_of(layer.allowed, positions) >= 0

@@ -1,10 +1,4 @@
-"""DEEP R, Deep Rewiring (Bellec et al., ICLR 2018).
-
-A connection keeps the sign it was born with.  After each step of the optimizer its weight takes a
-small step towards zero and a small random one; if it crosses zero it goes dormant, and a connection
-drawn at random among all dormant ones of the network, with a random sign and the weight 0, takes
-its place.  The total never changes.
-"""
+"""DEEP R, Deep Rewiring (Bellec et al., ICLR 2018)."""
 
 from __future__ import annotations
 
@@ -18,44 +12,58 @@ from numpy.typing import NDArray
 from ratoon import kernels
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
-from ratoon.evolution.allocate import draw_shares
-from ratoon.evolution.base import LayerState, Reweighted, State, StatefulStrategy, layer_seed
-from ratoon.evolution.clock import Clock, RewiringSchedule
+from ratoon.evolution.allocate import draw_split
+from ratoon.evolution.base import (
+    LayerState,
+    Reweighted,
+    Scheduled,
+    State,
+    StatefulStrategy,
+    layer_seed,
+)
+from ratoon.evolution.clock import Clock
 from ratoon.evolution.grow import grow_uniformly
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.topology import Rewiring
 
 
 @dataclass(frozen=True)
-class DeepR(StatefulStrategy):
-    """Let go of connections whose weight changes its sign, grow anywhere at random.
+class DeepR(Scheduled, StatefulStrategy):
+    """Prune connections whose weight changes its sign, grow as many at random.
 
-    With theta = sign * weight >= 0, and on top of what the optimizer does,
-    ``theta -= lr * alpha + sqrt(2 * lr * temperature) * noise`` at each step.  Exact for
-    ``every=1`` and an optimizer without momentum, which is what the paper trains with.  With
-    ``every=n`` the shrinking and the noise of n steps are applied at once, and a weight may stray
-    beyond zero until then.  A layer that is full when training starts is left as it is.
-
-    Cost per rewiring: about 60 nanoseconds per connection, so that ``every=1`` makes steps several
-    times slower; memory for the signs (one byte per connection) and one more array of slots.
+    Every connection has a fixed sign.  With ``theta = sign * weight >= 0``, each step computes
+    ``theta -= lr * alpha + sqrt(2 * lr * temperature) * noise`` after the optimizer's update.  A
+    connection with ``theta < 0`` is pruned.  A connection at a random empty position of the
+    network replaces it, with a random sign and a weight of 0.
 
     Parameters
     ----------
     alpha : float, default=1e-5
-        How strongly weights are drawn to zero.
+        Strength of the decay towards zero.
     temperature : float, default=2.5e-11
-        How wide the random steps are.  The default gives those of the released code (1e-5 times
-        the learning rate) at its learning rate of 0.5.
+        Variance of the noise, up to a factor of ``2 * lr``.  The default gives the noise of the
+        released code (1e-5 times the learning rate) at its learning rate of 0.5.
     every : int, default=1
         Steps between two rewirings.
     until : float, default=1.0
-        Fraction of training after which the topology stays as it is.
+        Fraction of training after which the topology no longer changes.
+
+    Notes
+    -----
+    Exact for ``every=1`` and an optimizer without momentum, as in the paper.  With ``every=n`` the
+    decay and the noise of n steps are applied at once, and until then a weight may have the wrong
+    sign.  A layer that is full when training starts does not take part.
+
+    Cost per rewiring: about 60 nanoseconds per connection, so ``every=1`` makes steps several
+    times slower; memory for the signs (one byte per connection) and one more array of slots.
 
     Examples
     --------
     >>> DeepR().schedule
     RewiringSchedule(every=1, unit='step', until=1.0, anneal='constant')
     """
+
+    unit = "step"
 
     alpha: float = 1e-5
     temperature: float = 2.5e-11
@@ -67,15 +75,10 @@ class DeepR(StatefulStrategy):
             value = getattr(self, name)
             if not 0.0 <= value < math.inf:
                 raise InvalidParameterError(f"DeepR: `{name}` must not be negative, got {value!r}.")
-        _ = self.schedule  # raises if its parts make none
-
-    @property
-    def schedule(self) -> RewiringSchedule:
-        """Every so many steps, up to a point."""
-        return RewiringSchedule(self.every, "step", self.until)
+        super().__post_init__()
 
     def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
-        """Return the sign of every connection: that of its first weight, random where it is 0."""
+        """Return the sign of every connection: that of its weight; random for a weight of 0."""
         state: State = {}
         for index, layer in enumerate(layers):
             if layer.is_full:
@@ -88,38 +91,38 @@ class DeepR(StatefulStrategy):
     def rewire_from(
         self, state: State, layers: Sequence[LayerState], clock: Clock, seed: int
     ) -> tuple[list[Rewiring], State]:
-        """Return one rewiring per layer, with as many connections in all as before."""
+        """Return one rewiring per layer, with the same total number of connections."""
         del clock
         moving = [i for i in range(len(layers)) if f"{i}.signs" in state]
         theta = {
-            i: self._moved(layers[i], state[f"{i}.signs"], layer_seed(seed, i)) for i in moving
+            i: self._decayed(layers[i], state[f"{i}.signs"], layer_seed(seed, i)) for i in moving
         }
         kept = {i: np.flatnonzero(~(theta[i] < 0)) for i in moving}
         n_dormant = sum(theta[i].size - kept[i].size for i in moving)
         room = [layers[i].n_positions - kept[i].size for i in moving]
-        grown = draw_shares(n_dormant, room, derive_generator(seed, "shares"))
+        grown = draw_split(n_dormant, room, derive_generator(seed, "shares"))
         rewirings = [Rewiring.unchanged(layer.topology) for layer in layers]
         after = dict(state)
         for i, n_grown in zip(moving, grown, strict=True):
             layer, key = layers[i], layer_seed(seed, i)
             rewiring = grow_uniformly(layer, kept[i], int(n_grown), key)
-            fresh = draw_signs(int(n_grown), derive_seed(key, "signs"))
-            signs = rewiring.carry(state[f"{i}.signs"], grown=fresh)
+            new_signs = draw_signs(int(n_grown), derive_seed(key, "signs"))
+            signs = rewiring.carry(state[f"{i}.signs"], grown=new_signs)
             weights = rewiring.carry(theta[i]) * signs
             rewirings[i] = Reweighted(rewiring.topology, rewiring.origin, None, weights)
             after[f"{i}.signs"] = signs
         return rewirings, after
 
-    def _moved(self, layer: LayerState, signs: Array, seed: int) -> Array:
-        """Return theta after shrinking and noise."""
+    def _decayed(self, layer: LayerState, signs: Array, seed: int) -> Array:
+        """Return theta after decay and noise."""
         dtype = layer.weights.dtype
-        reach = layer.learning_rate * self.every
+        step_size = layer.learning_rate * self.every
         theta = layer.weights * signs
-        theta -= dtype.type(self.alpha * reach)
+        theta -= dtype.type(self.alpha * step_size)
         if self.temperature > 0.0:
             theta -= kernels.normal(
                 theta.size,
-                math.sqrt(2.0 * reach * self.temperature),
+                math.sqrt(2.0 * step_size * self.temperature),
                 dtype,
                 seed=derive_seed(seed, "noise"),
                 n_threads=layer.n_threads,
@@ -128,7 +131,7 @@ class DeepR(StatefulStrategy):
 
 
 def draw_signs(size: int, seed: int) -> NDArray[np.int8]:
-    """Draw signs, -1 or 1, equally likely.
+    """Draw signs: -1 or 1 with equal probability.
 
     Examples
     --------
