@@ -18,7 +18,8 @@ from scipy.special import softmax
 
 from quality.rivals import Answer
 from quality.sets import Split
-from ratoon.committee import Problem, calibration, committee
+from ratoon.committee import Problem, calibration
+from ratoon.committee import fit as committee
 from ratoon.committee.members import Member, MemberKind, fit_members, kinds_for, penalties_for
 from ratoon.committee.views import View
 from ratoon.rng import derive_generator, draw_root

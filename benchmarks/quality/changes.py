@@ -11,7 +11,8 @@ from typing import Any
 from quality import measures, samples
 from quality.apart import replaced
 from quality.sets import Split
-from ratoon.committee import committee, hidden, members, views
+from ratoon.committee import fit as committee
+from ratoon.committee import hidden, members, views
 
 
 @dataclass(frozen=True)

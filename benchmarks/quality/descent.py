@@ -22,7 +22,7 @@ from quality.rivals import Answer
 from quality.sets import Split
 from ratoon.committee import Problem
 from ratoon.committee.members import MemberKind, kinds_for
-from ratoon.committee.strength import f_statistic
+from ratoon.committee.priors import f_statistic
 from ratoon.initialise import connections_wanted, guided
 from ratoon.network import SparseMLP
 from ratoon.optimizers import Adam, make_schedule

@@ -16,7 +16,8 @@ from quality.changes import CHANGES, Change
 from quality.rivals import Answer
 from quality.sets import MANY, Split
 from ratoon import SparseMLPClassifier
-from ratoon.committee import Problem, committee
+from ratoon.committee import Problem
+from ratoon.committee import fit as committee
 from ratoon.committee.members import PAIR, MemberKind, kinds_for
 
 TEXT = ("PCMAC", "BASEHOCK")

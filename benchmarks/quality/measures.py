@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ratoon.committee.centred import Centred
 from ratoon.committee.dual import dual_coefficients
-from ratoon.committee.strength import f_statistic
+from ratoon.committee.priors import f_statistic
 
 Array = NDArray[Any]
 Strengths = NDArray[np.float64]

@@ -15,7 +15,8 @@ from quality.sets import Split
 from quality.weighings import SHARES
 
 from ratoon import SparseMLPClassifier
-from ratoon.committee import committee, hidden
+from ratoon.committee import fit as committee
+from ratoon.committee import hidden
 
 SMALL = {"N_NEURONS": 50}
 

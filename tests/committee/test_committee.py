@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss, r2_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
-from ratoon.committee.committee import _folds, _melted
+from ratoon.committee.fit import _folds, _melted
 from ratoon.committee.members import fit_members, kinds_for
 from ratoon.committee.views import View
 from ratoon.losses import mean_loss

@@ -11,8 +11,8 @@ from sklearn.linear_model import Lasso, Ridge
 
 from ratoon.committee.centred import Centred
 from ratoon.committee.dual import dual_coefficients
-from ratoon.committee.few import generations, lasso_path
 from ratoon.committee.hidden import FAN_IN, HiddenLayer
+from ratoon.committee.linear import generations, lasso_path
 from ratoon.committee.members import MemberKind, fit_members, kinds_for
 from ratoon.committee.views import CLIP, View
 

@@ -11,7 +11,7 @@ cross-validation inside the training rows says how much each member's word count
 
 from __future__ import annotations
 
-from ratoon.committee.committee import Committee as Committee
-from ratoon.committee.committee import fit_committee as fit_committee
+from ratoon.committee.fit import Committee as Committee
+from ratoon.committee.fit import fit_committee as fit_committee
 from ratoon.committee.problem import Problem as Problem
 from ratoon.committee.problem import suits as suits

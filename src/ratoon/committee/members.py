@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from ratoon.arrays import Array
 from ratoon.committee.centred import Centred
 from ratoon.committee.dual import dual_coefficients
-from ratoon.committee.few import N_GENERATIONS, generations, lasso_path
 from ratoon.committee.hidden import HiddenLayer
+from ratoon.committee.linear import N_GENERATIONS, generations, lasso_path
+from ratoon.committee.priors import f_statistic, pair_strength
 from ratoon.committee.problem import Problem
-from ratoon.committee.strength import f_statistic, pair_strength
 from ratoon.committee.views import View
 
 PAIR = -1

@@ -16,8 +16,8 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 
 from ratoon.arrays import Array
 from ratoon.committee.centred import Centred
-from ratoon.committee.few import lasso_path
-from ratoon.committee.strength import f_statistic
+from ratoon.committee.linear import lasso_path
+from ratoon.committee.priors import f_statistic
 from ratoon.committee.views import View
 from ratoon.errors import InvalidInputError
 from ratoon.samples.on_disk import DiskRows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif, f_regression
 
-from ratoon.committee.strength import f_statistic, pair_strength
+from ratoon.committee.priors import f_statistic, pair_strength
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
@@ -73,5 +73,5 @@ def test_pair_strength_does_not_depend_on_how_many_features_are_taken_at_once(mo
     z = rng.standard_normal((200, 40)).astype(np.float32)
     y = np.sign(z[:, [1]] * z[:, [30]])
     whole = pair_strength(z, y, np.ones(200))
-    monkeypatch.setattr("ratoon.committee.strength._PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr("ratoon.committee.priors._PAIRS_AT_ONCE", 7)
     np.testing.assert_allclose(pair_strength(z, y, np.ones(200)), whole, rtol=1e-4)
