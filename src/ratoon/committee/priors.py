@@ -1,4 +1,4 @@
-"""How strongly a feature is tied to the target, by itself and together with another."""
+"""Strength of features: how closely they are associated with the target, alone or in pairs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 
-_SMALLEST, _LARGEST = 1e-6, 1e4
-# Features at a time whose products with all others are looked at: keeps memory at 32 MB per 4,000.
-_PAIRS_AT_ONCE = 1024
+_MIN_F, _MAX_F = 1e-6, 1e4
+# Features per block of pairs: limits memory to 32 MB per 4,000 features.
+_BLOCK_SIZE = 1024
 
 
 def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
     """Return the F statistic of every feature, dense or sparse, against all targets together.
 
-    For classes, given as one column each, this is the F of a one-way analysis of variance; for a
-    continuous target that of the linear regression.  Limited to [1e-6, 1e4], so that a feature
-    that separates the training rows perfectly counts much but not all.
+    For one-hot classes this is the F of a one-way analysis of variance, for a continuous target
+    that of linear regression.  It is limited to [1e-6, 1e4], so that a feature that separates the
+    training samples perfectly dominates the others but does not exclude them.
 
     Examples
     --------
@@ -31,37 +31,38 @@ def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
     """
     total = float(weights.sum())
     root = np.sqrt(weights)[:, None]
-    basis = _orthonormal((targets - np.average(targets, axis=0, weights=weights)) * root)
+    basis = _orthonormal_basis((targets - np.average(targets, axis=0, weights=weights)) * root)
     degrees = basis.shape[1]
     if scipy.sparse.issparse(z):
-        # The basis has no part along the mean, so nothing needs to be subtracted there.
+        # The basis is orthogonal to the mean, so these products need no centring.
         explained = np.square((basis * root).T @ z.astype(np.float64)).sum(axis=0)
         mean = (weights / total) @ z.astype(np.float64)
-        everything = np.maximum(weights @ z.astype(np.float64).power(2) - total * mean**2, 0.0)
+        variation = np.maximum(weights @ z.astype(np.float64).power(2) - total * mean**2, 0.0)
     else:
         centred = (z - np.average(z, axis=0, weights=weights)) * root
         explained = np.square(basis.T.astype(z.dtype) @ centred).sum(axis=0).astype(np.float64)
-        everything = np.square(centred).sum(axis=0).astype(np.float64)
-    left = np.maximum(everything - explained, 0.0)
-    per_degree = left / max(total - degrees - 1, 1.0)
+        variation = np.square(centred).sum(axis=0).astype(np.float64)
+    unexplained = np.maximum(variation - explained, 0.0)
+    per_degree = unexplained / max(total - degrees - 1, 1.0)
     f = (explained / max(degrees, 1)) / np.maximum(per_degree, 1e-9)
-    return np.clip(np.where(explained <= 1e-9, 0.0, f), _SMALLEST, _LARGEST)
+    return np.clip(np.where(explained <= 1e-9, 0.0, f), _MIN_F, _MAX_F)
 
 
-def _orthonormal(columns: Array) -> Array:
-    """Return an orthonormal basis of what the columns span."""
+def _orthonormal_basis(columns: Array) -> Array:
+    """Return an orthonormal basis of the column space."""
     vectors, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     kept = sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)
     return np.asarray(vectors[:, kept])
 
 
 def pair_strength(z: Array, targets: Array, weights: Array) -> NDArray[np.float64]:
-    """Return for every feature how strongly its products with other features tell the target.
+    """Return how strongly the products of every feature with other features predict the target.
 
-    A feature that says nothing alone may say much together with another, as in an exclusive or.
-    For each pair the squared t of the correlation between target and product is compared with
-    the level that the best of so many pairs reaches by chance, and what exceeds it is summed over
-    the partners.  0 means that nothing was found.  Takes features squared times samples operations.
+    A feature without an effect of its own may have one together with another, as in an exclusive
+    or.  For each pair, let t be the t statistic of the correlation of target and product.  The
+    maximum of t^2 over P pairs of independent noise is about 2 log P.  The strength of a feature is
+    the sum of max(t^2 - 2 log P, 0) over its partners; 0 means that no pair was found.  Takes
+    time proportional to the number of samples times the squared number of features.
 
     Examples
     --------
@@ -72,25 +73,25 @@ def pair_strength(z: Array, targets: Array, weights: Array) -> NDArray[np.float6
     [2, 7]
     """
     total = float(weights.sum())
-    share = weights[:, None] / total
+    proportion = weights[:, None] / total
     n_features = z.shape[1]
-    z = z - (share * z).sum(axis=0)
-    z = (z / np.maximum(np.sqrt((share * z * z).sum(axis=0)), 1e-9)).astype(np.float32)
-    distinct = targets[:, :1] if targets.shape[1] == 2 else targets
-    chance = 2.0 * np.log(max(n_features * (n_features - 1) / 2 * distinct.shape[1], 2.0))
+    z = z - (proportion * z).sum(axis=0)
+    z = (z / np.maximum(np.sqrt((proportion * z * z).sum(axis=0)), 1e-9)).astype(np.float32)
+    columns = targets[:, :1] if targets.shape[1] == 2 else targets
+    threshold = 2.0 * np.log(max(n_features * (n_features - 1) / 2 * columns.shape[1], 2.0))
     strength = np.zeros(n_features)
-    weighted = (z * share).astype(np.float32)
-    for first in range(0, n_features, _PAIRS_AT_ONCE):
-        part = slice(first, min(first + _PAIRS_AT_ONCE, n_features))
-        mean = weighted[:, part].T @ z
-        spread = (weighted[:, part] * z[:, part]).T @ (z * z) - mean**2
-        for column in distinct.T:
-            u = column - float((share[:, 0] * column).sum())
-            u = u / max(float(np.sqrt((share[:, 0] * u * u).sum())), 1e-12)
-            together = (weighted[:, part] * u[:, None].astype(np.float32)).T @ z
-            r2 = together**2 / np.maximum(spread, 0.05)
+    weighted = (z * proportion).astype(np.float32)
+    for first in range(0, n_features, _BLOCK_SIZE):
+        block = slice(first, min(first + _BLOCK_SIZE, n_features))
+        mean = weighted[:, block].T @ z
+        variance = (weighted[:, block] * z[:, block]).T @ (z * z) - mean**2
+        for column in columns.T:
+            u = column - float((proportion[:, 0] * column).sum())
+            u = u / max(float(np.sqrt((proportion[:, 0] * u * u).sum())), 1e-12)
+            covariance = (weighted[:, block] * u[:, None].astype(np.float32)).T @ z
+            r2 = covariance**2 / np.maximum(variance, 0.05)
             t2 = total * r2 / np.maximum(1.0 - r2, 1e-3)
-            rows = np.arange(part.stop - first)
+            rows = np.arange(block.stop - first)
             t2[rows, first + rows] = 0.0
-            strength[part] += np.maximum(t2 - chance, 0.0).sum(axis=1)
+            strength[block] += np.maximum(t2 - threshold, 0.0).sum(axis=1)
     return strength
