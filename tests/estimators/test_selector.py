@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.selector import left_in
 from ratoon.estimators.selector_stability import stability_index
+from ratoon.estimators.selectors import left_in
 
 
 @pytest.fixture(scope="module")

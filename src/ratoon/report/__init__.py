@@ -6,7 +6,7 @@ from ratoon.report.animation import ConnectivityAnimation as ConnectivityAnimati
 from ratoon.report.confusion import ConfusionMatrixDisplay as ConfusionMatrixDisplay
 from ratoon.report.connectivity import ConnectivityDisplay as ConnectivityDisplay
 from ratoon.report.curves import LearningCurveDisplay as LearningCurveDisplay
-from ratoon.report.degrees import DegreeDisplay as DegreeDisplay
+from ratoon.report.layers import DegreeDisplay as DegreeDisplay
 from ratoon.report.page import render_report as render_report
 from ratoon.report.page import write_report as write_report
 from ratoon.report.ranking import FeatureRankingDisplay as FeatureRankingDisplay

@@ -10,7 +10,6 @@ from typing import Any
 from ratoon.datasets import Dataset
 from ratoon.datasets.optional import require
 from ratoon.report.curves import LearningCurveDisplay
-from ratoon.report.degrees import DegreeDisplay
 from ratoon.report.facts import (
     data_facts,
     evaluate,
@@ -20,9 +19,10 @@ from ratoon.report.facts import (
     stability_facts,
     timing_facts,
 )
-from ratoon.report.inline import inline_svg
+from ratoon.report.layers import DegreeDisplay
 from ratoon.report.matrix import matrix_rows
 from ratoon.report.sizes import ConnectionCountDisplay
+from ratoon.report.svg import inline_svg
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
