@@ -91,7 +91,7 @@ def select(
 
 def ranked_rows(selector: Any, samples: Any) -> list[dict[str, Any]]:
     """Return the features kept, strongest first, as plain data."""
-    from ratoon.estimators.selector_direction import directions
+    from ratoon.estimators.selectors import directions
 
     kept = np.argsort(selector.ranking_)[: selector.n_features_]
     words = [""] * kept.size
