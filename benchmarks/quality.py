@@ -14,8 +14,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from quality import ablation, guided_forms, larger
-from quality.ablation_report import larger_beside, write_ablation
+from quality import guided_forms
 from quality.guided_forms_report import write_forms
 from quality.regression import study
 from quality.report import write_report
@@ -41,7 +40,6 @@ examples:
   python benchmarks/quality.py --report        # only write the tables again
   python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
   python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; goes on if repeated
-  python benchmarks/quality.py --ablation --minutes 30   # what each part is worth; goes on as well
   python benchmarks/quality.py --guided-forms --minutes 30   # forms of SET in the paper's model
   python benchmarks/quality.py --starts --minutes 30   # starts by strength, and rewiring after them
 """
@@ -68,9 +66,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=default_folder(), help="folder of .mat, .npz")
     parser.add_argument("--sets", help="names, or 'wide' for the seven wide development sets")
     parser.add_argument("--splits", type=numbers, default=numbers("0-19"))
-    parser.add_argument(
-        "--methods", help=f"of {', '.join(METHODS)}; with --ablation names of its rows"
-    )
+    parser.add_argument("--methods", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rows", type=Path, default=RESULTS / "quality.csv")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality.md")
@@ -78,7 +74,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="run nothing")
     parser.add_argument("--regression", action="store_true", help="the regression study instead")
     parser.add_argument("--rewiring", action="store_true", help="the map of rewiring instead")
-    parser.add_argument("--ablation", action="store_true", help="the default taken apart instead")
     parser.add_argument("--guided-forms", action="store_true", help="forms of GuidedSET instead")
     parser.add_argument("--starts", action="store_true", help="starts and rewiring instead")
     parser.add_argument("--minutes", type=float, default=60.0, help="stop these studies after")
@@ -101,23 +96,6 @@ def wide_or_given(given: argparse.Namespace) -> list[str]:
     return wide if given.sets in (None, "wide") else given.sets.split(",")
 
 
-def take_default_apart(given: argparse.Namespace) -> None:
-    """Run what the ablation misses, and write its tables."""
-    rows = given.rows.with_name("ablation.csv")
-    known = [name for name in (*WIDE, *MANY) if name in names_in(given.data)]
-    wide = [name for name in known if name in WIDE]
-    sets = {None: known, "wide": wide}.get(given.sets) or given.sets.split(",")
-    splits = given.splits[:2] if given.quick else given.splits
-    only = given.methods.split(",") if given.methods else None
-    if not given.report:
-        how = (splits, given.data, given.minutes, only)
-        small = [name for name in sets if name not in MANY]
-        many = [name for name in sets if name in MANY]
-        if ablation.run_missing(rows, small, *how):
-            ablation.run_missing(larger_beside(rows), many, *how, larger.fits())
-    print(write_ablation(rows, given.out.with_name("ablation.md")))
-
-
 def main() -> None:
     """Run what is missing, and write tables and picture."""
     given = arguments()
@@ -135,9 +113,6 @@ def main() -> None:
                 run_missing_found(found_beside(rows), seeds[:5], given.minutes)
                 run_missing_sizes(found_beside(rows, "size"), seeds[:5], given.minutes)
         print(write_map(rows, given.out.with_name("rewiring.md")))
-        return
-    if given.ablation:
-        take_default_apart(given)
         return
     if given.guided_forms:
         rows = given.rows.with_name("guided-forms.csv")

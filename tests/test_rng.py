@@ -71,8 +71,8 @@ def test_a_purpose_has_places_of_one_length():
     assert mixed == {
         # Rank 0 of several processes draws what a single process draws.
         "dropout": {(0, "loop"), (1, "data_parallel")},
-        # Never from one root: each draws its own, and the committee's is derived from the other's.
-        "folds": {(0, "selector"), (1, "committee")},
+        # Their roots differ: a selector derives the roots of the committees it fits from its own.
+        "folds": {(0, "selectors"), (1, "fit")},
         "noise": {(0, "deep_r"), (1, "autoencoder")},
     }
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from quality.growth import Growth
 from quality.rivals import PENALTIES
 from quality.sets import Split, standardised
-from ratoon.committee.strength import f_statistic
+from ratoon.committee.priors import f_statistic
 from ratoon.estimators.presets import settling
 from ratoon.estimators.strengths import strengths
 from ratoon.evolution import SET, RigL, Static, Strategy

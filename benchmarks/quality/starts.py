@@ -25,7 +25,7 @@ from quality.rewiring_report import found_beside, measure_missing, read_scores
 from quality.rewiring_scores import Cell, Scores, gains, mean_and_error
 from quality.sets import split
 from ratoon import SparseMLPClassifier
-from ratoon.committee.strength import pair_strength
+from ratoon.committee.priors import pair_strength
 from ratoon.estimators.strengths import strengths
 from ratoon.initialise import guided
 from ratoon.topology import Topology

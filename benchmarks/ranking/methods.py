@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from ratoon import SparseAutoencoderSelector, SparseFeatureSelector
-from ratoon.estimators.selector import _default_estimator
+from ratoon.estimators.selectors import _default_estimator
 
 Array = NDArray[Any]
 

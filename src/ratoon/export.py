@@ -1,15 +1,15 @@
-"""Export to ONNX, with the network as sparse in the file and at work as it is here.
+"""Export to ONNX without making the network dense, neither in the file nor in memory.
 
-ONNX has no sparse product that run-times support: a sparse initializer is made dense when the file
-is opened.  So a layer becomes operators that every run-time has.  Outputs are grouped by how many
-connections they have; each group holds a table of input numbers and one of weights, padded to the
-width of the group; and
+ONNX runtimes support no sparse products: they make a sparse initializer dense when they load it.
+So a layer is written with operators that every runtime has.  Outputs are grouped by their number of
+connections.  Each group has a table of input indices and one of weights, padded to the largest
+number of connections in the group, and two operators:
 
-    Gather   picks the activations that each output listens to,
-    MatMul   multiplies them with the weights and sums them up, output by output.
+    Gather   copies the activations of the inputs of each output,
+    MatMul   multiplies them by the weights and sums the products of each output.
 
-(`Mul` and `ReduceSum` would do the same; one `MatMul` in their place took a third of the time.)
-Activations are kept as (neurons, samples), so that `Gather` copies whole rows.
+(`Mul` and `ReduceSum` would compute the same, but took three times as long.)  Activations have the
+shape (neurons, samples), so that `Gather` copies whole rows.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from ratoon.inference import PlainLayer, Predictor
 OPSET = 17
 IR_VERSION = 8
 WIDENING = 1.3
-"""A group's widest output may have this many times the connections of its narrowest."""
+"""Largest ratio of the numbers of connections of two outputs in the same group."""
 LARGE_BYTES = 1_500_000_000
-"""Above this, weights go to a second file beside the first: one file holds at most 2 GB."""
+"""Above this size weights are written to a second file, because one file is limited to 2 GB."""
 
 
 def to_onnx(model: Any, path: str | Path | None = None) -> Any:
-    """Write a trained model as ONNX, without making it dense.
+    """Export a trained model to ONNX, without making it dense.
 
     Parameters
     ----------
     model : estimator, SparseMLP, Predictor, or path of a saved estimator
-        What to export.
+        The model to export.
     path : path, optional
-        Where to.
+        File to write; without it the model is only returned.
 
     Returns
     -------
     onnx.ModelProto
-        The model.  Its input ``X`` is (samples, features) in the number type of the network.  Its
+        The model.  Its input ``X`` is (samples, features) in the dtype of the network.  Its
         outputs are ``probabilities`` and ``label`` for classifiers, ``prediction`` for regressors,
         ``outputs`` for networks.
 
     Examples
     --------
-    Where the model is used, onnxruntime and NumPy are all that is needed::
+    Prediction needs only onnxruntime and NumPy::
 
         to_onnx(classifier, "model.onnx")
 
@@ -62,18 +62,18 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
     predictor = _as_predictor(model)
     graph = _Graph(onnx, predictor.dtype)
     rows = graph.add("Transpose", _scaled(graph, predictor), perm=[1, 0])
-    place = np.arange(predictor.n_features)  # where each neuron of the last layer is found
+    place = np.arange(predictor.n_features)  # row of each neuron of the layer before
     for layer in predictor.layers:
         rows, place = _layer(graph, rows, place, layer)
     z = graph.add(
         "Transpose", graph.add("Gather", rows, graph.constant(place), axis=0), perm=[1, 0]
     )
-    _read_outputs(graph, predictor, z)
+    _add_predictions(graph, predictor, z)
     made = graph.finish(predictor)
     if path is not None:
         size = sum(layer.weights.nbytes + 4 * layer.weights.size for layer in predictor.layers)
-        beside = {"save_as_external_data": True, "location": f"{Path(path).name}.data"}
-        onnx.save_model(made, str(path), **(beside if size > LARGE_BYTES else {}))
+        external = {"save_as_external_data": True, "location": f"{Path(path).name}.data"}
+        onnx.save_model(made, str(path), **(external if size > LARGE_BYTES else {}))
     return made
 
 
@@ -93,14 +93,14 @@ class _Graph:
         return name
 
     def constant(self, array: Any, *, typed: bool = False) -> str:
-        """Add an array and return its name; ``typed`` makes it the network's number type."""
+        """Add an array and return its name; ``typed`` converts it to the dtype of the network."""
         name = f"constant_{len(self.constants)}"
         values = np.asarray(array, dtype=self.dtype) if typed else np.asarray(array)
         self.constants.append(self.onnx.numpy_helper.from_array(values, name))
         return name
 
     def output(self, name: str, dtype: Any, *shape: int) -> None:
-        """Declare an output of the model; samples come first."""
+        """Declare an output of the model; its first axis is samples."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, ["n", *shape]))
 
@@ -108,9 +108,9 @@ class _Graph:
         """Return the whole model."""
         helper = self.onnx.helper
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)
-        given = helper.make_tensor_value_info("X", kind, ["n", predictor.n_features])
-        graph = helper.make_graph(self.nodes, "ratoon", [given], self.outputs, self.constants)
-        made = helper.make_model(
+        x = helper.make_tensor_value_info("X", kind, ["n", predictor.n_features])
+        graph = helper.make_graph(self.nodes, "ratoon", [x], self.outputs, self.constants)
+        model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
@@ -118,8 +118,8 @@ class _Graph:
             producer_version=version("ratoon"),
         )
         count = sum(layer.weights.size for layer in predictor.layers)
-        helper.set_model_props(made, {"connections": str(count)})
-        return made
+        helper.set_model_props(model, {"connections": str(count)})
+        return model
 
 
 def _scaled(graph: _Graph, predictor: Predictor) -> str:
@@ -135,7 +135,7 @@ def _scaled(graph: _Graph, predictor: Predictor) -> str:
 
 
 def _layer(graph: _Graph, rows: str, place: Array, layer: PlainLayer) -> tuple[str, Array]:
-    """Add a layer; return its rows, and where among them each output is found."""
+    """Add a layer; return its activations, and the row of each output in them."""
     groups = group_outputs(np.diff(layer.starts))
     degrees = np.diff(layer.starts)
     n_padded = sum(group.size * max(int(degrees[group].max()), 1) for group in groups)
@@ -187,7 +187,7 @@ def _sparse_product(graph: _Graph, rows: str, place: Array, layer: PlainLayer, g
 
 
 def _dense_product(graph: _Graph, rows: str, place: Array, layer: PlainLayer) -> str:
-    """Multiply by a full matrix: what a layer with most of its connections is."""
+    """Multiply by a full matrix, for layers that are almost dense."""
     weights = np.zeros((layer.n_out, layer.n_in), dtype=graph.dtype)
     outputs = np.repeat(np.arange(layer.n_out), np.diff(layer.starts))
     weights[outputs, place[layer.inputs]] = layer.weights
@@ -195,9 +195,9 @@ def _dense_product(graph: _Graph, rows: str, place: Array, layer: PlainLayer) ->
 
 
 def _activation(graph: _Graph, z: str, layer: PlainLayer) -> str:
-    plain = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
-    if layer.activation in plain:
-        return graph.add(plain[layer.activation], z)
+    operators = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
+    if layer.activation in operators:
+        return graph.add(operators[layer.activation], z)
     if layer.activation == "identity":
         return z
     negative = graph.add("Less", z, graph.constant(0.0, typed=True))
@@ -206,35 +206,35 @@ def _activation(graph: _Graph, z: str, layer: PlainLayer) -> str:
     )
 
 
-def _read_outputs(graph: _Graph, predictor: Predictor, z: str) -> None:
-    """Add what an estimator makes of raw outputs."""
+def _add_predictions(graph: _Graph, predictor: Predictor, z: str) -> None:
+    """Add the operators that turn raw outputs into predictions."""
     n_out = predictor.layers[-1].n_out
     if "classes" in predictor.arrays:
-        _read_classes(graph, predictor, z, n_out)
+        _add_classes(graph, predictor, z, n_out)
     elif "target_mean" in predictor.arrays:
-        spread = graph.constant(predictor.arrays["target_std"], typed=True)
+        std = graph.constant(predictor.arrays["target_std"], typed=True)
         mean = graph.constant(predictor.arrays["target_mean"], typed=True)
-        graph.add("Add", graph.add("Mul", z, spread), mean, named="prediction")
+        graph.add("Add", graph.add("Mul", z, std), mean, named="prediction")
         graph.output("prediction", graph.dtype, n_out)
     else:
         graph.add("Identity", z, named="outputs")
         graph.output("outputs", graph.dtype, n_out)
 
 
-def _read_classes(graph: _Graph, predictor: Predictor, z: str, n_out: int) -> None:
+def _add_classes(graph: _Graph, predictor: Predictor, z: str, n_out: int) -> None:
     if predictor.loss == "softmax_cross_entropy":
         graph.add("Softmax", z, axis=1, named="probabilities")
     else:
-        shares = _shares(graph, predictor, z)
+        scores = _label_scores(graph, predictor, z)
         if predictor.is_multilabel:
-            graph.add("Identity", shares, named="probabilities")
+            graph.add("Identity", scores, named="probabilities")
         else:
             axis = graph.constant(np.array([1]))
-            total = graph.add("ReduceSum", shares, axis, keepdims=1)
-            nothing = graph.add("Equal", total, graph.constant(0.0, typed=True))
+            total = graph.add("ReduceSum", scores, axis, keepdims=1)
+            is_zero = graph.add("Equal", total, graph.constant(0.0, typed=True))
             equal = graph.constant(1.0 / n_out, typed=True)
             graph.add(
-                "Where", nothing, equal, graph.add("Div", shares, total), named="probabilities"
+                "Where", is_zero, equal, graph.add("Div", scores, total), named="probabilities"
             )
     graph.output("probabilities", graph.dtype, n_out)
     if predictor.is_multilabel:
@@ -250,13 +250,13 @@ def _read_classes(graph: _Graph, predictor: Predictor, z: str, n_out: int) -> No
         graph.output("label", classes.dtype)
 
 
-def _shares(graph: _Graph, predictor: Predictor, z: str) -> str:
+def _label_scores(graph: _Graph, predictor: Predictor, z: str) -> str:
     if predictor.loss != "squared_error":
         return graph.add("Sigmoid", z)
     half = graph.constant(0.5, typed=True)
-    shares = graph.add("Add", graph.add("Mul", z, half), half)
+    scores = graph.add("Add", graph.add("Mul", z, half), half)
     ends = (graph.constant(end, typed=True) for end in (0.0, 1.0))
-    return graph.add("Clip", shares, *ends)
+    return graph.add("Clip", scores, *ends)
 
 
 def _as_predictor(model: Any) -> Predictor:
@@ -266,7 +266,8 @@ def _as_predictor(model: Any) -> Predictor:
         return Predictor.load(model)
     if not hasattr(model, "network_") and not hasattr(model, "layers"):
         raise InvalidInputError(
-            f"a fitted estimator, a network or the path of a saved one is needed, got {model!r}."
+            f"`model` must be a fitted estimator, a network or the path of a saved one, got"
+            f" {model!r}."
         )
     return Predictor.of(model)
 
@@ -275,5 +276,7 @@ def _import_onnx() -> Any:
     try:
         import onnx
     except ImportError:
-        raise ImportError("export needs the package onnx: pip install 'ratoon[onnx]'.") from None
+        raise ImportError(
+            "export to ONNX needs the package onnx: pip install 'ratoon[onnx]'."
+        ) from None
     return onnx

@@ -28,13 +28,13 @@ def test_training_can_end_with_a_report(files):
     assert main([*called, "-q", "--title", "A & B", "--top", "3"]) == 0
     text = other.read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in text
-    assert "which this page cannot know" in text
+    assert "which is not known here" in text
     assert text.count('class="bar"') == 3
-    assert "One network gives one" in text
+    assert "of a single network can be unstable" in text
 
     assert main([*called, "-q", "--stability", "2", "--top", "3"]) == 0
     text = other.read_text(encoding="utf-8")
-    assert "strength of 2 networks" in text
+    assert "averaged over 2" in text
     assert '<th scope="col">stability</th>' in text
     assert text.count('class="bar"') == 3
 

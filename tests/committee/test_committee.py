@@ -1,4 +1,4 @@
-"""Committees: folds, shares, the melted network, temperature, every kind of target."""
+"""Committees: folds, shares, merging, calibration, every kind of target."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from sklearn.metrics import log_loss, r2_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
-from ratoon.committee.committee import _folds, _melted
-from ratoon.committee.members import fit_members, kinds_for
-from ratoon.committee.views import View
+from ratoon.committee.fit import _folds, _merge
+from ratoon.committee.members import fit_members, member_kinds
+from ratoon.committee.problem import Standardisation
 from ratoon.losses import mean_loss
 
 
 def test_folds_are_stratified_and_the_same_for_the_same_seed(make_classes):
     problem = make_classes(n_samples=90, n_classes=3)
-    folds = _folds(problem, 10, seed=3, repeat=0)
+    folds = _folds(problem, 10, seed=3)
     for fold in range(10):
         counts = np.bincount(problem.groups[folds == fold], minlength=3)
         assert counts.max() - counts.min() <= 1
-    assert (folds == _folds(problem, 10, seed=3, repeat=0)).all()
-    assert (folds != _folds(problem, 10, seed=4, repeat=0)).any()
+    assert (folds == _folds(problem, 10, seed=3)).all()
+    assert (folds != _folds(problem, 10, seed=4)).any()
 
 
-def test_the_network_is_the_sum_of_its_members_to_float32_precision(make_continuous):
+def test_the_merged_network_computes_the_weighted_sum_of_its_members(make_continuous):
     problem = make_continuous()
-    view = View.of(problem.x, problem.weights)
-    z = view.read(problem.x)
+    standardisation = Standardisation.fit(problem.x, problem.weights)
+    z = standardisation.transform(problem.x)
     penalties = np.array([0.1, 1.0])
-    kinds = kinds_for(problem)
-    members = list(fit_members(problem, view, z, kinds, penalties, np.random.default_rng(0)))
+    kinds = member_kinds(problem)
+    members = list(
+        fit_members(problem, standardisation, z, kinds, penalties, np.random.default_rng(0))
+    )
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.ones(2 * len(kinds))).reshape(-1, 2)
-    network = _melted(members, list(shares), view, np.zeros(1))
+    network = _merge(members, list(shares), standardisation, np.zeros(1))
     expected = sum(
         np.tensordot(share, member.outputs(z), axes=1)
         for member, share in zip(members, shares, strict=True)
     )
-    # Sums of some thousand products in float32: five digits.
+    # Sums of several thousand products in float32: five digits.
     np.testing.assert_allclose(network.outputs(problem.x), expected, atol=2e-4)
 
 
@@ -51,7 +53,7 @@ def test_a_committee_is_the_same_for_the_same_seed(make_classes):
     assert sum(first.shares.values()) == pytest.approx(1.0)
 
 
-def test_temperature_improves_the_log_loss_of_samples_held_out():
+def test_temperature_improves_the_log_loss_of_validation_samples():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=400)
     margin = np.where(rng.random(400) < 0.9, 1.0, -1.0) * (2.0 * y - 1.0)
@@ -70,7 +72,7 @@ def test_continuous_targets_have_no_temperature():
     assert best_temperature(np.ones((3, 1)), np.ones((3, 1)), np.ones(3), "squared") == 1.0
 
 
-def test_the_shifted_boundary_is_that_of_fishers_discriminant(monkeypatch):
+def test_the_shifted_boundary_equals_that_of_fishers_discriminant(monkeypatch):
     monkeypatch.setattr("ratoon.committee.calibration.PRIOR_WEIGHT", 1.0)
     rng = np.random.default_rng(0)
     y = (rng.random(200_000) < 0.9).astype(np.int64)
@@ -93,7 +95,7 @@ def test_equal_classes_and_other_targets_are_not_shifted():
     assert not boundary_shift(0.5 * lopsided, lopsided, np.ones(3), "sigmoid").any()
 
 
-def test_noise_is_given_to_the_larger_class_however_rare_the_smaller():
+def test_undecided_samples_are_assigned_to_the_larger_class():
     targets = np.array([[1.0, -1.0]] * 99 + [[-1.0, 1.0]])
     mean = targets.mean(axis=0)
     undecided = np.tile(mean, (100, 1))
@@ -102,7 +104,7 @@ def test_noise_is_given_to_the_larger_class_however_rare_the_smaller():
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 9])
-def test_classes_are_learnt_and_probabilities_beat_guessing(make_classes, n_classes):
+def test_classes_are_predicted_and_probabilities_beat_guessing(make_classes, n_classes):
     problem = make_classes(n_samples=108, n_classes=n_classes)
     train, test = problem.take(np.arange(72)), problem.take(np.arange(72, 108))
     model = SparseMLPClassifier(random_state=0).fit(train.x, train.groups)
@@ -111,7 +113,7 @@ def test_classes_are_learnt_and_probabilities_beat_guessing(make_classes, n_clas
     assert log_loss(test.groups, chances, labels=range(n_classes)) < np.log(n_classes)
 
 
-def test_constant_features_and_a_class_of_one_row_do_no_harm(make_classes):
+def test_constant_features_and_a_class_with_one_sample_are_accepted(make_classes):
     problem = make_classes(n_samples=40)
     problem.x[:, 50:60] = 3.0
     y = problem.groups.copy()
@@ -121,7 +123,7 @@ def test_constant_features_and_a_class_of_one_row_do_no_harm(make_classes):
     assert model.classes_.tolist() == [0, 1, 7]
 
 
-def test_several_labels_at_once(make_classes):
+def test_multilabel_targets_are_predicted(make_classes):
     problem = make_classes(n_samples=60, n_classes=3)
     labels = np.stack((problem.groups == 0, problem.groups != 1), axis=1)
     whole = Problem(problem.x, 2.0 * labels - 1.0, problem.weights, None, "sigmoid")
@@ -136,7 +138,7 @@ def test_regression_finds_few_features_among_many(make_continuous):
     assert r2_score(y[60:], model.predict(x[60:])) > 0.95
 
 
-def test_where_all_features_matter_a_little_those_that_prefer_some_have_little_say(make_continuous):
+def test_members_that_select_features_have_small_shares_when_all_features_matter(make_continuous):
     problem = make_continuous(n_samples=60, n_features=200)
     rng = np.random.default_rng(0)
     dense = problem.x @ rng.standard_normal((200, 1)) + 10.0 * rng.standard_normal((60, 1))
@@ -159,7 +161,7 @@ def test_class_weights_move_the_boundary(make_classes):
     assert weighed > plain
 
 
-def test_rows_judged_have_outputs_of_members_that_had_not_seen_them(make_classes):
+def test_cross_validated_outputs_come_from_members_fitted_without_the_sample(make_classes):
     rng = np.random.default_rng(0)
     problem = make_classes(n_samples=60)
     noise = Problem(
@@ -175,7 +177,7 @@ def test_rows_judged_have_outputs_of_members_that_had_not_seen_them(make_classes
     assert seen.mean() > unseen.mean() + 0.2
 
 
-def test_committees_are_for_few_samples_and_many_features():
+def test_committees_suit_few_samples_and_many_features():
     assert suits(100, 22_283)
     assert not suits(100_000, 20_000)
     assert not suits(10, 20_000)

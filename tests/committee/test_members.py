@@ -1,4 +1,4 @@
-"""Views, ridge in the dual, and single members."""
+"""Standardisation, linear solvers, hidden layers and single members."""
 
 from __future__ import annotations
 
@@ -9,29 +9,25 @@ import pytest
 import scipy.sparse
 from sklearn.linear_model import Lasso, Ridge
 
-from ratoon.committee.centred import Centred
-from ratoon.committee.dual import dual_coefficients
-from ratoon.committee.few import generations, lasso_path
-from ratoon.committee.hidden import FAN_IN, HiddenLayer
-from ratoon.committee.members import MemberKind, fit_members, kinds_for
-from ratoon.committee.views import CLIP, View
+from ratoon.committee.linear import iterated_ridge, lasso_path, ridge_duals
+from ratoon.committee.members import FAN_IN, HiddenLayer, MemberKind, fit_members, member_kinds
+from ratoon.committee.problem import CLIP, CentredRows, Standardisation
 
 PENALTIES = np.array([0.01, 1.0])
 
 
 def fitted(problem, *kinds, seed=0, penalties=PENALTIES):
-    view = View.of(problem.x, problem.weights)
-    z = view.read(problem.x)
+    standardisation = Standardisation.fit(problem.x, problem.weights)
+    z = standardisation.transform(problem.x)
     rng = np.random.default_rng(seed)
-    return z, list(fit_members(problem, view, z, list(kinds), penalties, rng))
+    return z, list(fit_members(problem, standardisation, z, list(kinds), penalties, rng))
 
 
-def test_a_view_is_clipped_z_scores_and_0_for_constant_features():
+def test_standardised_features_are_clipped_and_0_where_constant():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((50, 4)).astype(np.float32)
     x[0, 0], x[:, 3] = 1e3, 7.0
-    view = View.of(x, np.ones(50))
-    z = view.read(x)
+    z = Standardisation.fit(x, np.ones(50)).transform(x)
     assert z[0, 0] == CLIP
     assert not z[:, 3].any()
     np.testing.assert_allclose(
@@ -39,21 +35,22 @@ def test_a_view_is_clipped_z_scores_and_0_for_constant_features():
     )
 
 
-def test_a_view_takes_weights_for_repetitions(make_classes, repeat):
+def test_standardisation_treats_weights_as_repetitions(make_classes, repeat):
     problem = make_classes()
     counts = np.arange(60) % 3 + 1
-    weighed, many = View.of(problem.x, counts.astype(float)), repeat(problem, counts)
-    plain = View.of(many.x, many.weights)
-    np.testing.assert_allclose(weighed.mean, plain.mean, atol=1e-6)
-    np.testing.assert_allclose(weighed.spread, plain.spread, rtol=1e-5)
+    many = repeat(problem, counts)
+    weighted = Standardisation.fit(problem.x, counts.astype(float))
+    repeated = Standardisation.fit(many.x, many.weights)
+    np.testing.assert_allclose(weighted.mean, repeated.mean, atol=1e-6)
+    np.testing.assert_allclose(weighted.std, repeated.std, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_samples", [30, 450])
-def test_the_dual_solution_is_that_of_ridge(n_samples):
+def test_the_dual_solution_equals_that_of_ridge(n_samples):
     rng = np.random.default_rng(0)
     x, t = rng.standard_normal((n_samples, 500)), rng.standard_normal((n_samples, 2))
     kernel = x @ x.T
-    duals = dual_coefficients(kernel, t, PENALTIES)
+    duals = ridge_duals(kernel, t, PENALTIES)
     for dual, penalty in zip(duals, PENALTIES, strict=True):
         alpha = penalty * np.trace(kernel) / n_samples
         expected = Ridge(alpha=alpha, fit_intercept=False).fit(x, t).coef_.T
@@ -68,7 +65,7 @@ def test_a_linear_member_is_ridge_with_its_prior(make_classes):
     np.testing.assert_allclose(member.outputs(z)[0], expected, atol=1e-3)
 
 
-def test_a_mixed_prior_lets_strong_features_lead_and_leaves_none_out(make_classes):
+def test_a_mixed_prior_favours_strong_features_and_excludes_none(make_classes):
     problem = make_classes()
     _, members = fitted(
         problem,
@@ -87,7 +84,7 @@ def test_a_mixed_prior_lets_strong_features_lead_and_leaves_none_out(make_classe
 
 
 @pytest.mark.parametrize("q", [0, 2])
-def test_members_take_weights_for_repetitions(make_classes, repeat, q):
+def test_members_treat_weights_as_repetitions(make_classes, repeat, q):
     problem = make_classes()
     counts = np.arange(60) % 3 + 1
     weighed = make_classes(weights=counts.astype(float))
@@ -98,57 +95,57 @@ def test_members_take_weights_for_repetitions(make_classes, repeat, q):
     np.testing.assert_allclose(one.outputs(z), other.outputs(z), atol=1e-3)
 
 
-def test_the_response_of_a_hidden_layer_follows_its_prior():
+def test_the_activations_of_a_hidden_layer_follow_its_prior():
     prior = np.r_[np.full(50, 3.0), np.zeros(50)]
     z = np.eye(100, dtype=np.float32)
     layer = HiddenLayer.draw(prior, z, np.random.default_rng(0), with_bias=False)
-    sizes = np.square(layer.respond(z)).sum(axis=1)
+    sizes = np.square(layer.activations(z)).sum(axis=1)
     assert not sizes[50:].any()
     assert sizes[:50].std() / sizes[:50].mean() < 0.4
     assert layer.weights.nnz <= FAN_IN * layer.weights.shape[1]
 
 
-def test_weights_of_a_member_give_its_outputs(make_continuous):
+def test_the_weights_of_a_member_reproduce_its_outputs(make_continuous):
     problem = make_continuous(n_outputs=2)
-    z, members = fitted(problem, *kinds_for(problem))
+    z, members = fitted(problem, *member_kinds(problem))
     share = np.array([0.3, 0.7])
     for member in members:
         expected = np.tensordot(share, member.outputs(z), axes=1)
-        found = (member.features(z) - member.centre) @ member.weights(share) + member.mean
+        found = (member.features(z) - member.feature_mean) @ member.weights(share) + member.mean
         np.testing.assert_allclose(found, expected, atol=1e-3, err_msg=str(member.kind))
 
 
-def test_the_lasso_path_is_that_of_scikit_learn(make_continuous):
+def test_the_lasso_path_equals_that_of_scikit_learn(make_continuous):
     problem = make_continuous()
     x = problem.x - problem.x.mean(0)
     t = problem.targets - problem.targets.mean(0)
-    path = lasso_path(Centred.of(x, np.ones(len(x))), t, 6)
+    path = lasso_path(CentredRows.of(x, np.ones(len(x))), t, 6)
     top = np.abs(x.T @ t).max()
     for number, level in enumerate(np.logspace(0, np.log10(0.03), 7)[1:4]):
         model = Lasso(level * top / len(x), fit_intercept=False).fit(x, t[:, 0])
         np.testing.assert_allclose(path[number, :, 0], model.coef_, atol=0.02)
 
 
-def test_generations_narrow_down_to_the_features_that_matter(make_continuous):
+def test_iterated_ridge_concentrates_on_the_features_that_matter(make_continuous):
     problem = make_continuous()
     x = problem.x - problem.x.mean(0)
     t = problem.targets - problem.targets.mean(0)
     weights = np.square(
-        generations(Centred.of(x, np.ones(len(x))), t, np.ones(150), PENALTIES)[:, 0, :, 0]
+        iterated_ridge(CentredRows.of(x, np.ones(len(x))), t, np.ones(150), PENALTIES)[:, 0, :, 0]
     )
     shares = weights[:, :3].sum(axis=1) / weights.sum(axis=1)
     assert shares[0] < shares[1] < shares[2]
     assert shares[2] > 0.95
 
 
-def test_members_with_few_features_are_for_continuous_targets_only(make_classes, make_continuous):
-    assert not {"lasso", "generation"} & {kind.body for kind in kinds_for(make_classes())}
-    assert {"lasso", "generation"} <= {kind.body for kind in kinds_for(make_continuous())}
+def test_lasso_and_iterated_ridge_are_for_regression_only(make_classes, make_continuous):
+    assert not {"lasso", "iterated"} & {kind.model for kind in member_kinds(make_classes())}
+    assert {"lasso", "iterated"} <= {kind.model for kind in member_kinds(make_continuous())}
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])
 @pytest.mark.parametrize("make", ["make_classes", "make_continuous"])
-def test_sparse_samples_make_the_members_that_dense_ones_make(make, is_weighed, request):
+def test_sparse_samples_give_the_same_members_as_dense_ones(make, is_weighed, request):
     dense = request.getfixturevalue(make)()
     rng = np.random.default_rng(3)
     x = np.where(rng.random(dense.x.shape) < 0.8, 0.0, np.abs(dense.x)).astype(np.float32)
@@ -156,10 +153,10 @@ def test_sparse_samples_make_the_members_that_dense_ones_make(make, is_weighed, 
     weights = 1.0 + np.arange(60) % 3 if is_weighed else np.ones(60)
     dense = dataclasses.replace(dense, x=x, weights=weights)
     sparse = dataclasses.replace(dense, x=scipy.sparse.csr_array(x))
-    kinds = kinds_for(dense)
+    kinds = member_kinds(dense)
     with pytest.MonkeyPatch.context() as patch:
         # Dense z-scores are clipped around the mean, sparse ones around 0.
-        patch.setattr("ratoon.committee.views.CLIP", 100.0)
+        patch.setattr("ratoon.committee.problem.CLIP", 100.0)
         # Products of dense rows are summed in float32, which small penalties magnify.
         z, members = fitted(dense, *kinds, penalties=np.array([0.1, 1.0]))
         z_sparse, others = fitted(sparse, *kinds, penalties=np.array([0.1, 1.0]))

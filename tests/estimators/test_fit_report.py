@@ -21,7 +21,7 @@ def test_a_page_is_written_about_the_samples_trained_on(tmp_path):
     table = pd.DataFrame(X, columns=[f"gene{k}" for k in range(6)])
     model = SparseMLPClassifier(**HOW).fit(table, Y, report=page)
     text = page.read_text()
-    assert "trained on these very samples" in text
+    assert "trained on these samples, so" in text
     assert "gene0" in text
     assert "well" in text
     assert f"{100 * model.score(table, Y):.1f} %" in text

@@ -1,4 +1,4 @@
-"""Selectors find what matters and say how sure they are."""
+"""Feature selectors: selection, stability, accepted inputs, errors."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.selector import left_in
-from ratoon.estimators.selector_stability import stability_index
+from ratoon.estimators.selectors import stability_index, training_rows
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +28,14 @@ def fitted(data):
     return SparseFeatureSelector(2, n_repeats=4, random_state=0).fit(*data)
 
 
-def test_the_features_that_make_the_classes_are_found(fitted):
+def test_the_features_that_determine_the_classes_are_selected(fitted):
     assert fitted.get_support(indices=True).tolist() == [3, 11]
     assert set(np.flatnonzero(fitted.ranking_ <= 2)) == {3, 11}
     assert fitted.stability_ == 1.0
     assert_array_equal(fitted.selection_frequency_[[3, 11]], 1.0)
 
 
-def test_strengths_are_shares_of_every_network(fitted):
+def test_strengths_of_every_network_sum_to_1(fitted):
     assert fitted.strengths_.shape == (4, 40)
     assert fitted.strengths_.sum(axis=1) == pytest.approx(1.0)
     assert_array_equal(fitted.strength_, fitted.strengths_.mean(axis=0))
@@ -47,21 +46,21 @@ def test_the_same_seed_gives_the_same_strengths(data, fitted):
     assert_array_equal(again.strengths_, fitted.strengths_)
 
 
-def test_numbers_as_target_are_learnt_by_a_regressor(data):
+def test_a_continuous_target_is_fitted_by_a_regressor(data):
     x, _ = data
     selector = SparseFeatureSelector(1, n_repeats=2, random_state=0).fit(x, 3.0 * x[:, 5])
     assert selector.get_support(indices=True).tolist() == [5]
 
 
-def test_sparse_samples_are_taken_as_they_are(data):
+def test_sparse_samples_are_accepted(data):
     x, y = data
-    few = scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0))
-    selector = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(few, y)
+    sparse = scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0))
+    selector = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(sparse, y)
     assert selector.get_support(indices=True).tolist() == [3, 11]
-    assert scipy.sparse.issparse(selector.transform(few))
+    assert scipy.sparse.issparse(selector.transform(sparse))
 
 
-def test_names_of_features_are_kept(data):
+def test_feature_names_are_kept(data):
     pandas = pytest.importorskip("pandas")
     x, y = data
     table = pandas.DataFrame(x, columns=[f"gene{j}" for j in range(40)])
@@ -84,11 +83,11 @@ def test_scikit_learn_can_select_from_it_and_from_a_network(data):
     assert SelectFromModel(network, max_features=4).fit(x, y).transform(x).shape[1] <= 4
 
 
-def test_any_estimator_with_importances_may_be_given(data):
+def test_any_estimator_with_importances_is_accepted(data):
     forest = RandomForestClassifier(30, random_state=0)
     selector = SparseFeatureSelector(2, estimator=forest, n_repeats=2, resample="seeds")
     assert selector.fit(*data).get_support(indices=True).tolist() == [3, 11]
-    with pytest.raises(InvalidParameterError, match="LogisticRegression has none"):
+    with pytest.raises(InvalidParameterError, match="LogisticRegression does not have it"):
         SparseFeatureSelector(2, estimator=LogisticRegression()).fit(*data)
 
 
@@ -107,20 +106,20 @@ def test_parameters_out_of_range_are_refused(data, given):
         SparseFeatureSelector(**given).fit(*data)
 
 
-def test_labels_are_needed(data):
+def test_missing_labels_are_an_error(data):
     with pytest.raises(InvalidInputError, match="SparseAutoencoderSelector"):
         SparseFeatureSelector().fit(data[0], None)
 
 
-def test_every_sample_is_left_out_once_and_every_class_stays():
+def test_every_sample_is_left_out_once_and_no_class_disappears():
     y = np.array(["a"] * 12 + ["b"] * 5 + ["c"])
-    parts = left_in(y, 4, np.random.default_rng(0))
+    parts = training_rows(y, 4, np.random.default_rng(0))
     left_out = np.concatenate([np.setdiff1d(np.arange(y.size), rows) for rows in parts])
     assert sorted(left_out.tolist()) == list(range(17)), "the only c always stays"
     assert all(set(y[rows]) == {"a", "b", "c"} for rows in parts)
 
 
-def test_random_rankings_have_no_stability():
+def test_random_rankings_have_a_stability_of_about_0():
     rankings = np.random.default_rng(0).random((200, 50))
     # The index of M random choices has a deviation near sqrt(2 / d) / M: 0.001 here.
     assert abs(stability_index(rankings, 10)) < 0.01
@@ -128,7 +127,7 @@ def test_random_rankings_have_no_stability():
     assert np.isnan(stability_index(rankings, 50))
 
 
-def test_without_labels_features_that_go_together_are_found():
+def test_the_autoencoder_selects_correlated_features_without_labels():
     rng = np.random.default_rng(1)
     shared = rng.normal(size=(150, 1))
     x = np.hstack([rng.normal(size=(150, 30)), shared + 0.3 * rng.normal(size=(150, 5))])

@@ -100,10 +100,10 @@ def test_numbers_and_text_are_not_taken_for_each_other():
 
 @pytest.mark.parametrize(("true", "predicted"), [(["a"], ["a", "b"]), ([["a"]], [["a"]]), ([], [])])
 def test_labels_that_do_not_belong_together_are_refused(true, predicted):
-    with pytest.raises(InvalidInputError, match="equally long"):
+    with pytest.raises(InvalidInputError, match="of equal length"):
         ConfusionMatrixDisplay.from_predictions(true, predicted)
 
 
 def test_a_number_without_a_name_is_refused():
-    with pytest.raises(InvalidInputError, match="7 is none of the classes"):
+    with pytest.raises(InvalidInputError, match="7 is not one of the classes"):
         ConfusionMatrixDisplay.from_predictions([0, 7], [0, 1], class_names=["a", "b"])

@@ -81,7 +81,7 @@ def test_the_spread_of_strengths_is_drawn_where_it_is_known():
 def test_names_must_be_as_many_as_features():
     with pytest.raises(InvalidInputError, match="2 names for 3"):
         FeatureRankingDisplay.from_strength([1.0, 2.0, 3.0], names=["a", "b"])
-    with pytest.raises(InvalidInputError, match="one strength per feature"):
+    with pytest.raises(InvalidInputError, match="strengths must be a one-dimensional"):
         FeatureRankingDisplay.from_strength([])
 
 

@@ -93,7 +93,7 @@ def test_all_parts_are_there(page):
         "Degrees",
         "Strongest features",
         "Time",
-        "How to repeat it",
+        "How to reproduce it",
     ]
 
 
@@ -105,7 +105,7 @@ def test_names_from_files_cannot_write_into_the_page(page):
 def test_the_page_says_how_to_repeat_and_on_what_it_was_scored(page, model, data):
     assert "ratoon train here.csv" in page
     assert "random_state=0" in page
-    assert "trained on these very samples" in page
+    assert "trained on these samples, so" in page
     assert "were held out" in render_report(model, data, held_out=True)
 
 
@@ -137,9 +137,9 @@ def test_a_regressor_reports_how_much_it_explains(data):
 
 def test_a_network_without_curves_says_why(data):
     model = SparseMLPClassifier(solver="ridge", random_state=0).fit(data.X, data.labels)
-    assert "solved for in one go" in render_report(model, data)
+    assert "fitted in closed form" in render_report(model, data)
     model = SparseMLPClassifier((5,), epsilon=3, max_iter=1, random_state=0)
-    assert "One epoch makes no curve" in render_report(model.fit(data.X, data.labels))
+    assert "trained for one epoch" in render_report(model.fit(data.X, data.labels))
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +197,7 @@ def test_a_browser_shows_it_without_a_complaint_or_a_request(browser, model, dat
     page = write_report(model, tmp_path / "report.html", data)
     text, complaints, asked = opened(browser, page, tmp_path)
 
-    assert "How to repeat it" in text
+    assert "How to reproduce it" in text
     assert text.count('role="img"') == text.count("<figure>") > 0
     assert complaints == []
     assert asked == set()

@@ -92,7 +92,7 @@ def select(
 
 def ranked_rows(selector: Any, samples: Any) -> list[dict[str, Any]]:
     """Return one row per selected feature, strongest first."""
-    from ratoon.estimators.selector_direction import directions
+    from ratoon.estimators.selectors import directions
 
     kept = np.argsort(selector.ranking_)[: selector.n_features_]
     direction = [""] * kept.size

@@ -1,4 +1,7 @@
-"""From ridge outputs to classes and probabilities: where the boundary lies, and how sure to be."""
+"""From ridge outputs to classes and probabilities: decision boundary and temperature.
+
+Both are fitted to cross-validated outputs of the training samples.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ import numpy as np
 from ratoon.arrays import Array
 from ratoon.losses import mean_loss
 
-CANDIDATES = np.logspace(-0.5, 1.2, 35)
+TEMPERATURES = np.logspace(-0.5, 1.2, 35)
 
 PRIOR_WEIGHT = 0.8
-"""How much the frequencies of classes count; 1 takes those of the training rows as they are."""
+"""Weight of the class frequencies in the decision boundary."""
 
 
 def best_temperature(outputs: Array, targets: Array, weights: Array, kind: str) -> float:
-    """Return the factor with the least log-loss on outputs for samples that were held out.
+    """Return the factor for which outputs, read as logits, have the smallest log-loss.
 
-    Targets are -1 and 1.  For continuous targets there is nothing to calibrate.
+    Targets are -1 and 1.  For regression the factor is 1.
 
     Examples
     --------
@@ -27,19 +30,19 @@ def best_temperature(outputs: Array, targets: Array, weights: Array, kind: str) 
     if kind == "squared" or outputs.size == 0:
         return 1.0
     loss = "softmax_cross_entropy" if kind == "softmax" else "sigmoid_cross_entropy"
-    hits = (targets > 0).astype(np.float64)
-    losses = [mean_loss(loss, factor * outputs, hits, weights) for factor in CANDIDATES]
-    return float(CANDIDATES[int(np.argmin(losses))])
+    labels = (targets > 0).astype(np.float64)
+    losses = [mean_loss(loss, factor * outputs, labels, weights) for factor in TEMPERATURES]
+    return float(TEMPERATURES[int(np.argmin(losses))])
 
 
 def boundary_shift(outputs: Array, targets: Array, weights: Array, kind: str) -> Array:
-    """Return what to subtract from outputs so that classes of unequal size meet where they should.
+    """Return what to subtract from the outputs to move the boundary between unequal classes.
 
-    Least squares puts the boundary between two classes too far into the smaller one.  Where
-    outputs of a class are normal around its mean, and m is the mean of the targets (-1 and 1),
-    least squares gives an undecided sample ``m`` times the unexplained share of the variance,
-    Fisher's discriminant ``(1 - m^2) artanh(m)`` times it.  The difference is small for two classes
-    and large for many, which are all rare.  Outputs are for samples that were held out.
+    Least squares with targets of -1 and 1 puts the boundary between classes of unequal size too far
+    into the smaller one.  For a class with mean target m and normal outputs, Fisher's discriminant
+    puts it at ``u (1 - m^2) artanh(m)`` where least squares has ``u m``; u is the unexplained
+    proportion of the variance.  The shift is the difference, with `PRIOR_WEIGHT` as a factor of the
+    first.
 
     Examples
     --------
@@ -51,7 +54,7 @@ def boundary_shift(outputs: Array, targets: Array, weights: Array, kind: str) ->
     if kind != "softmax" or outputs.size == 0:
         return np.zeros(targets.shape[1])
     mean = np.clip(np.average(targets, axis=0, weights=weights), -0.999, 0.999)
-    spread = 1.0 - mean**2
+    variance = 1.0 - mean**2
     errors = np.average(np.square(outputs - targets), axis=0, weights=weights)
-    unexplained = min(float(errors.mean() / spread.mean()), 1.0)
-    return np.asarray(unexplained * (mean - PRIOR_WEIGHT * spread * np.arctanh(mean)))
+    unexplained = min(float(errors.mean() / variance.mean()), 1.0)
+    return np.asarray(unexplained * (mean - PRIOR_WEIGHT * variance * np.arctanh(mean)))

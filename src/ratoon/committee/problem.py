@@ -1,4 +1,4 @@
-"""What a committee is fitted to: features, targets, weights; and when one is worth fitting."""
+"""What a committee is fitted to: samples and targets, standardised and centred features."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
+from ratoon.kernels import Scaling
+from ratoon.samples.statistics import feature_statistics
 
 MIN_SAMPLES, MAX_SAMPLES, MIN_FEATURES, MAX_ENTRIES = 20, 3000, 100, 100_000_000
 MAX_SPARSE_FEATURES = 300_000
+
 MANY_SAMPLES = 500
-"""Above this many samples one validation split replaces repeated cross-validation."""
+"""Above this number of samples a single validation split replaces cross-validation."""
+
+CLIP = 3.0
+"""Largest absolute value of a standardised feature."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Features (samples, features) as float32, targets (samples, outputs), sample weights.
+    """Training data of a committee.
 
-    Features are a dense array or a CSR array, which stays sparse.
-
-    ``groups`` holds the class of every sample where there are classes; strata follow them.
-    ``kind`` says how raw outputs are read: "softmax", "sigmoid" or "squared".
+    Parameters
+    ----------
+    x : ndarray or CSR array of shape (n_samples, n_features), float32
+        Features.  A CSR array stays sparse.
+    targets : ndarray of shape (n_samples, n_outputs)
+        -1 and 1 for classes, any number for regression.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+    groups : ndarray of shape (n_samples,) or None
+        Class of every sample, used to stratify the folds; None for regression.
+    kind : {"softmax", "sigmoid", "squared"}
+        How outputs are interpreted: one class of several, independent labels, or numbers.
     """
 
     x: Any
@@ -34,16 +49,16 @@ class Problem:
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return int(self.x.shape[0])
 
     @property
     def has_many_samples(self) -> bool:
-        """Whether one validation split says enough."""
+        """Whether a single validation split is enough."""
         return self.n_samples > MANY_SAMPLES
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
-        """Return the problem of some of the samples."""
+        """Return the problem restricted to some samples."""
         return Problem(
             self.x[rows],
             self.targets[rows],
@@ -52,12 +67,18 @@ class Problem:
             self.kind,
         )
 
+    def centred_targets(self) -> tuple[Array, Array]:
+        """Return centred targets times the root of the sample weights, and the weighted means."""
+        weights = self.weights / self.weights.mean()
+        mean = np.average(self.targets, axis=0, weights=weights)
+        return (self.targets - mean) * np.sqrt(weights)[:, None], mean
+
 
 def suits(n_samples: int, n_features: int, n_stored: int | None = None) -> bool:
-    """Whether data of this shape are for a committee; ``n_stored`` are the entries of a sparse X.
+    """Return whether data of this shape are suited to a committee: few samples, many features.
 
-    Few samples and many features.  Elsewhere a network that is trained step by step has enough
-    to learn from, or the matrices of samples by samples would grow too large.
+    ``n_stored`` is the number of stored entries of a sparse X.  Larger data have enough samples
+    for iterative training, and the samples-by-samples matrices of a committee would be too large.
 
     Examples
     --------
@@ -71,3 +92,154 @@ def suits(n_samples: int, n_features: int, n_stored: int | None = None) -> bool:
     if n_stored is None:
         return n_samples * n_features <= MAX_ENTRIES
     return n_stored <= MAX_ENTRIES and n_features <= MAX_SPARSE_FEATURES
+
+
+@dataclass(frozen=True, eq=False)
+class Standardisation:
+    """Mean and standard deviation of every feature over the training samples.
+
+    Standardised values are clipped to [-3, 3].  Sparse features are scaled but not centred, so that
+    zeros stay zeros; `CentredRows` centres them implicitly.
+    """
+
+    mean: Array
+    std: Array  # 0 for a constant feature
+    centres: bool = True
+
+    @classmethod
+    def fit(cls, x: Any, weights: Array) -> Standardisation:
+        """Compute means and standard deviations of dense or sparse samples."""
+        if scipy.sparse.issparse(x):
+            found = feature_statistics(x, weights)
+            return cls(found.mean, found.std, centres=False)
+        proportion = (weights / weights.sum()).astype(np.float64)
+        mean = proportion @ x
+        std = np.sqrt(proportion @ np.square(x - mean.astype(x.dtype), dtype=np.float64))
+        is_constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
+        return cls(mean, np.where(is_constant, 0.0, std))
+
+    @property
+    def scaling(self) -> Scaling:
+        """The same standardisation as the input scaling of a network."""
+        factors = np.divide(1.0, self.std, out=np.zeros_like(self.std), where=self.std > 0)
+        return Scaling(self.mean if self.centres else None, factors, CLIP)
+
+    @property
+    def remaining_mean(self) -> NDArray[np.float64] | None:
+        """Means of the standardised features where they are not centred, else None."""
+        return None if self.centres else self.mean * self.scaling.scale
+
+    def transform(self, x: Any) -> Any:
+        """Return standardised features as float32, sparse if x is.
+
+        Examples
+        --------
+        >>> x = np.array([[0.0, 5.0], [2.0, 5.0]], dtype=np.float32)
+        >>> Standardisation.fit(x, np.ones(2)).transform(x).tolist()
+        [[-1.0, 0.0], [1.0, 0.0]]
+        """
+        factors = np.asarray(self.scaling.scale, dtype=np.float32)
+        if scipy.sparse.issparse(x):
+            z = scale_csr(x, None, factors)
+            np.clip(z.data, -CLIP, CLIP, out=z.data)
+            return z
+        z = (x - self.mean.astype(np.float32)) * factors
+        return np.asarray(np.clip(z, -CLIP, CLIP), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class CentredRows:
+    """Centred features, each row multiplied by the root of its sample weight.
+
+    Sparse rows are centred implicitly: subtracting the mean would fill the matrix, but products
+    of centred rows follow from the products of the rows and their mean.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR array of shape (n_samples, n_features), float32
+        Centred if dense, not centred if sparse; times the root of the weights.
+    mean : ndarray of shape (n_features,)
+        Weighted mean of every feature.
+    root : ndarray of shape (n_samples,)
+        Root of the sample weights, scaled to a mean weight of 1.
+    """
+
+    rows: Any
+    mean: Array
+    root: Array
+
+    @classmethod
+    def of(cls, features: Any, weights: Array) -> CentredRows:
+        """Centre dense or sparse features.
+
+        Examples
+        --------
+        >>> x = np.array([[1.0, 0.0], [3.0, 0.0]])
+        >>> CentredRows.of(x, np.ones(2)).rows.tolist()
+        [[-1.0, 0.0], [1.0, 0.0]]
+        >>> CentredRows.of(scipy.sparse.csr_array(x), np.ones(2)).columns([0]).tolist()
+        [[-1.0], [1.0]]
+        """
+        weights = weights / weights.mean()
+        root = np.sqrt(weights)
+        if scipy.sparse.issparse(features):
+            mean = ((weights / weights.sum()) @ features).astype(np.float32)
+            return cls(scale_csr(features, root, None), mean, root)
+        mean = np.average(features, axis=0, weights=weights).astype(np.float32)
+        return cls(((features - mean) * root[:, None]).astype(np.float32), mean, root)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are sparse, and centred only implicitly."""
+        return bool(scipy.sparse.issparse(self.rows))
+
+    def times(self, prior: Array) -> Any:
+        """Return the rows with every feature multiplied by its prior variance."""
+        if self.is_sparse:
+            return scale_csr(self.rows, None, prior)
+        return self.rows * prior.astype(np.float32)
+
+    def kernel(self, prior: Array | None = None) -> NDArray[np.float64]:
+        """Return ``C @ diag(prior) @ C.T`` for the centred rows C, (n_samples, n_samples).
+
+        Examples
+        --------
+        >>> x = np.array([[1.0, 0.0], [3.0, 2.0]])
+        >>> sparse = scipy.sparse.csr_array(x)
+        >>> CentredRows.of(sparse, np.ones(2)).kernel().tolist()
+        [[2.0, -2.0], [-2.0, 2.0]]
+        """
+        scaled = self.rows if prior is None else self.times(prior)
+        if not self.is_sparse:
+            return np.asarray(scaled @ self.rows.T).astype(np.float64)
+        scaled_mean = self.mean.astype(np.float64) * (1.0 if prior is None else prior)
+        uncentred = (scaled.astype(np.float64) @ self.rows.T.astype(np.float64)).toarray()
+        with_mean = np.outer(self.rows @ scaled_mean, self.root)
+        between_means = float(self.mean @ scaled_mean) * np.outer(self.root, self.root)
+        return np.asarray(uncentred - with_mean - with_mean.T + between_means)
+
+    def columns(self, indices: Any) -> Array:
+        """Return some features, dense and centred."""
+        if not self.is_sparse:
+            return np.asarray(self.rows[:, indices])
+        return np.asarray(
+            self.rows[:, indices].toarray() - np.outer(self.root, self.mean[indices]),
+            dtype=np.float32,
+        )
+
+
+def scale_csr(x: Any, by_row: Array | None, by_column: Array | None) -> Any:
+    """Return a float32 CSR array with its rows and columns multiplied by factors.
+
+    Examples
+    --------
+    >>> x = scipy.sparse.csr_array([[1.0, 0.0], [2.0, 3.0]])
+    >>> scale_csr(x, np.array([1.0, 2.0]), np.array([10.0, 1.0])).toarray().tolist()
+    [[10.0, 0.0], [40.0, 6.0]]
+    """
+    data = x.data.astype(np.float64)
+    if by_row is not None:
+        data *= np.repeat(by_row, np.diff(x.indptr))
+    if by_column is not None:
+        data *= by_column[x.indices]
+    return scipy.sparse.csr_array((data.astype(np.float32), x.indices, x.indptr), shape=x.shape)

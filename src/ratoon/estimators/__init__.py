@@ -10,4 +10,4 @@ from ratoon.estimators.files import load as load
 from ratoon.estimators.files import save as save
 from ratoon.estimators.rbm import SparseBernoulliRBM as SparseBernoulliRBM
 from ratoon.estimators.regressor import SparseMLPRegressor as SparseMLPRegressor
-from ratoon.estimators.selector import SparseFeatureSelector as SparseFeatureSelector
+from ratoon.estimators.selectors import SparseFeatureSelector as SparseFeatureSelector

@@ -1,4 +1,4 @@
-"""SparseAutoencoderSelector: features that a sparse denoising autoencoder holds on to."""
+"""SparseAutoencoderSelector: features selected by a sparse denoising autoencoder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.selector_base import StrengthSelector
+from ratoon.estimators.selectors import StrengthSelector
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples
@@ -19,17 +19,17 @@ from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 class SparseAutoencoderSelector(StrengthSelector):
     """Select features without labels: QuickSelection.
 
-    A sparse network with one hidden layer learns to restore samples to which noise was added.
-    After every epoch SET replaces its weakest connections by random ones, so connections gather
-    at the inputs that help to restore the others.  Features are ranked by the summed magnitude of
-    their connections' weights.
+    A sparse network with one hidden layer learns to reconstruct samples from noisy copies.  After
+    every epoch SET replaces the weakest connections by random ones, so that connections concentrate
+    on the inputs that help to reconstruct the others.  Features are ranked by the summed magnitude
+    of their connections' weights.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=50
-        How many features to keep, at most all of them; or a fraction in (0, 1).
+        Number of features to keep, or a fraction of them in (0, 1).
     n_hidden : int, default=20
-        Neurons of the hidden layer.
+        Number of neurons in the hidden layer.
     epsilon : float, default=5
         A layer gets about ``epsilon * (n_in + n_out)`` connections.
     zeta : float, default=0.2
@@ -41,21 +41,21 @@ class SparseAutoencoderSelector(StrengthSelector):
     batch_size : int, default=32
         Samples per step.
     learning_rate_init : float, default=0.01
-        Of SGD with momentum.
+        Learning rate of SGD with momentum.
     weight_decay : float, default=1.0
-        How strongly weights are drawn to 0.  A feature that varies on its own, of use for nothing
-        but itself, is then not worth a connection; one that goes along with many others is.
+        Strength of the weight decay.  With strong decay only features that help to reconstruct
+        several others keep their connections.
     n_repeats : int, default=3
-        Networks, from different seeds, whose strengths are averaged.
+        Number of networks, with different seeds, whose strengths are averaged.
     random_state : int, generator or None, default=None
-        Same integer, same choice.
+        An integer makes the result reproducible.
 
     Attributes
     ----------
     strength_, strength_spread_, strengths_, ranking_, support_, selection_frequency_, stability_
         As in `SparseFeatureSelector`.
     n_iter_ : int
-        Epochs of every network.
+        Number of epochs of every network.
     n_features_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -108,9 +108,9 @@ class SparseAutoencoderSelector(StrengthSelector):
         Parameters
         ----------
         X : array, SciPy matrix or table of shape (n_samples, n_features)
-            Samples in rows.  What is to be restored is held as a dense array.
+            Samples in rows.  A dense copy is made.
         y : ignored
-            Here so that pipelines can pass it.
+            Accepted for use in pipelines.
 
         Returns
         -------
@@ -123,12 +123,12 @@ class SparseAutoencoderSelector(StrengthSelector):
                 f"{type(self).__name__}: `noise` must not be negative, got {self.noise!r}."
             )
         x = checked_samples(self, X, reset=True)
-        self._n_chosen(x.n_features)
+        self._n_selected(x.n_features)
         found = feature_statistics(x)
-        # Values far out are common in expression data, and would make the squared loss theirs.
+        # Outliers are common in expression data and would dominate the squared loss.
         clean = np.clip((x.dense() - found.mean) * found.factors(), -4.0, 4.0).astype(np.float32)
         seed = draw_root(self.random_state)
-        self._take_strengths(
+        self._set_strengths(
             np.stack([self._train(clean, seed, number) for number in range(self.n_repeats)])
         )
         self.n_iter_ = self.max_iter
@@ -158,8 +158,8 @@ class SparseAutoencoderSelector(StrengthSelector):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstantFeatureWarning)
             for _ in range(self.max_iter):
-                shaken = rng.standard_normal(clean.shape, dtype=np.float32)
-                network.partial_fit(clean + np.float32(self.noise) * shaken, target)
+                noise = rng.standard_normal(clean.shape, dtype=np.float32)
+                network.partial_fit(clean + np.float32(self.noise) * noise, target)
         strength = np.asarray(network.network_.input_strength(), dtype=np.float64)
-        strength[~clean.any(axis=0)] = 0.0  # constant features have nothing to tell
+        strength[~clean.any(axis=0)] = 0.0  # constant features
         return strength

@@ -1,4 +1,4 @@
-"""SparseBernoulliRBM: features learnt without labels by a sparse Boltzmann machine (SET-RBM)."""
+"""SparseBernoulliRBM: a sparse restricted Boltzmann machine, trained without labels (SET-RBM)."""
 
 from __future__ import annotations
 
@@ -50,54 +50,55 @@ _BLOCK = 512
 
 
 class OutOfRangeWarning(UserWarning):
-    """Samples of a Bernoulli machine are not all between 0 and 1."""
+    """Samples of a Bernoulli machine have values outside [0, 1]."""
 
 
 class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Bernoulli restricted Boltzmann machine with sparse, evolving connections: SET-RBM.
 
-    Visible and hidden neurons are binary, or probabilities between 0 and 1.  Only some of them
-    are connected; contrastive divergence trains those connections, and a strategy such as SET
-    replaces the weakest of them while it does.  Time and memory follow the number of connections,
-    so that both sides may have hundreds of thousands of neurons.
+    Visible and hidden neurons are binary, or probabilities between 0 and 1.  Contrastive divergence
+    trains the weights of sparse connections, and a strategy such as SET replaces the weakest of
+    them during training.  Time and memory grow with the number of connections, so that both layers
+    may have hundreds of thousands of neurons.
 
-    Names are those of scikit-learn's ``BernoulliRBM`` where the meaning is the same.
+    Parameters have the names of scikit-learn's ``BernoulliRBM`` where the meaning is the same.
 
     Parameters
     ----------
     n_components : int, default=256
-        Hidden neurons.
+        Number of hidden neurons.
     epsilon : float, optional
-        About ``epsilon * (n_features + n_components)`` connections; 11 if neither this nor
-        ``density`` is given.
+        The machine has about ``epsilon * (n_features + n_components)`` connections.  11 if neither
+        this nor ``density`` is given.
     density : float, optional
         Connections divided by ``n_features * n_components``, instead of ``epsilon``.
     evolution : str or strategy, default="set"
-        How connections change; see `ratoon.evolution`.  "static" leaves them as they begin.
+        How connections change; see `ratoon.evolution`.  "static" does not change them.
     learning_rate : float, default=0.01
-        Of SGD.
+        Learning rate of SGD.
     momentum : float, default=0.9
-        Of SGD; 0 keeps none and saves its memory.
+        Momentum of SGD; 0 uses none and saves its memory.
     weight_decay : float, default=0.0002
-        How strongly weights are drawn to 0; biases are not.
+        Strength of the weight decay; biases are not decayed.
     batch_size : int, default=10
         Samples per step.
     n_iter : int, default=10
-        Epochs.
+        Number of epochs.
     n_gibbs : int, default=1
-        Rounds between data and reconstruction: the k of CD-k.
+        Gibbs steps per gradient: the k of CD-k.
     init : {"set", "he", "zero"}, default="set"
-        First weights: standard deviation 0.1, by the number of connections, or 0.
+        Initial weights: normal with standard deviation 0.1, scaled by the number of connections, or
+        0.
     dtype : {"float32", "float64"}, default="float32"
         Number type of weights, computation and transformed samples.
     shuffle : bool, default=True
-        Whether every epoch has the samples in another order.
+        Whether to shuffle the samples in every epoch.
     n_jobs : int, optional
-        Threads; results do not depend on it.
+        Number of threads; results do not depend on it.
     verbose : bool, default=False
         Whether to print a line per epoch.
     random_state : int, generator or None, default=None
-        Same integer, same machine.
+        An integer makes the result reproducible.
 
     Attributes
     ----------
@@ -106,19 +107,19 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     intercept_hidden_, intercept_visible_ : ndarray
         Biases.
     network_ : SparseMLP
-        From visible to hidden neurons; for displays and analyses of topologies.
+        The layer from visible to hidden neurons, for displays and analyses of the topology.
     history_ : History
-        One record per epoch; the loss is the mean squared error of reconstructions.
+        One record per epoch; the loss is the mean squared reconstruction error.
     n_iter_ : int
-        Epochs done.
+        Number of epochs trained.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Going down, a step takes probabilities for visible neurons and draws hidden ones.  Visible
-    biases begin at the log odds of the features' means.  Fitted machines are kept by pickle; the
-    file format of ratoon holds multilayer perceptrons.
+    In the negative phase visible neurons are probabilities and hidden ones are sampled.  Visible
+    biases are initialised to the log odds of the feature means.  Save fitted machines with pickle:
+    the file format of ratoon holds multilayer perceptrons only.
 
     References
     ----------
@@ -180,15 +181,15 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     # -------------------------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Start a machine and train it for ``n_iter`` epochs.
+        """Initialise a machine and train it for ``n_iter`` epochs.
 
         Parameters
         ----------
         X : array, SciPy matrix or table of shape (n_samples, n_features)
-            Samples in rows, with values from 0 to 1.  Sparse ones are made dense one minibatch at
-            a time.
+            Samples in rows, with values from 0 to 1.  Sparse samples are made dense one minibatch
+            at a time.
         y : ignored
-            Here so that pipelines can pass it.
+            Accepted for use in pipelines.
 
         Returns
         -------
@@ -202,9 +203,9 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Train for exactly one epoch more, on these samples; the first call starts a machine.
+        """Train for one more epoch on these samples; the first call initialises a machine.
 
-        ``n_iter`` calls with the same samples come to the same as `fit`.
+        ``n_iter`` calls with the same samples give the same result as `fit`.
         """
         del y
         is_first = not hasattr(self, "_training")
@@ -226,8 +227,8 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         values = x.values().data if x.is_sparse else x.values()
         if values.size and (values.min() < 0.0 or values.max() > 1.0):
             warnings.warn(
-                f"{owner}: values from {values.min():.3g} to {values.max():.3g} are taken as they"
-                f" are, but mean something only from 0 to 1.\n"
+                f"{owner}: values range from {values.min():.3g} to {values.max():.3g}, but a"
+                f" Bernoulli machine expects values from 0 to 1.\n"
                 f"  Scale them first, for example with sklearn.preprocessing.MinMaxScaler.",
                 OutOfRangeWarning,
                 stacklevel=3,
@@ -283,20 +284,20 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self.network_.outputs(x, n_threads=self._machine.n_threads)
 
     def reconstruct(self, X: Any) -> Array:
-        """Return the probability of every visible neuron, given those of the hidden ones."""
+        """Return the probability of every visible neuron, given those of the hidden neurons."""
         return self._by_blocks(X, lambda rows: self._machine.visible(self._machine.hidden(rows)).T)
 
     def gibbs(self, X: Any, *, n_steps: int = 1, random_state: Any = None) -> Array:
-        """Return what ``n_steps`` rounds of Gibbs sampling make of the samples: zeros and ones.
+        """Return binary samples after ``n_steps`` steps of Gibbs sampling.
 
         Parameters
         ----------
         X : array, SciPy matrix or table of shape (n_samples, n_features)
-            Where to begin.
+            Samples to start from.
         n_steps : int, default=1
-            Rounds: hidden neurons are drawn given the visible ones, then visible ones anew.
+            Number of steps; each samples the hidden neurons, then the visible ones.
         random_state : int, generator or None, default=None
-            Same integer, same draws.
+            An integer makes the result reproducible.
         """
         count(type(self).__name__, "n_steps", n_steps)
         seed, machine, blocks = draw_root(random_state), self._machine, iter(range(2**62))
@@ -312,7 +313,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log pseudo-likelihood of every sample; higher is better.
 
-        It is exact, where scikit-learn's turns one feature over that is drawn at random.
+        It is exact; scikit-learn estimates it by flipping one random feature per sample.
         """
         return self._by_blocks(X, self._machine.pseudo_likelihood)
 
@@ -326,7 +327,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ]
         return np.concatenate(parts)
 
-    # ----------------------------------------------------------------------------------- views
+    # ----------------------------------------------------------------------------------- attributes
 
     @property
     def _machine(self) -> BoltzmannMachine:
@@ -361,7 +362,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @property
     def n_iter_(self) -> int:
-        """Epochs done."""
+        """Number of epochs trained."""
         check_is_fitted(self, "_training")
         return self._training.epochs_done
 
@@ -377,7 +378,7 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
 
 def _rows_of(x: Samples, dtype: str) -> Rows:
-    """Return a function from numbers of samples to rows of features by columns of samples."""
+    """Return a function that maps row indices to dense samples, (n_features, n_rows)."""
 
     def rows_of(numbers: NDArray[np.int64]) -> Array:
         return x.dense(numbers).T.astype(dtype)

@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 from ratoon.arrays import Array
-from ratoon.committee.centred import Centred
-from ratoon.committee.few import lasso_path
-from ratoon.committee.strength import f_statistic
-from ratoon.committee.views import View
+from ratoon.committee import f_statistic, lasso_strength
 from ratoon.errors import InvalidInputError
 from ratoon.samples.in_memory import wrap
 
@@ -28,7 +25,6 @@ FLOOR = 0.01
 """What every feature gets, relative to the mean: none is out of reach."""
 
 _FEATURES_AT_ONCE = 1024
-_LEVELS = 10
 
 
 def _f(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
@@ -55,13 +51,9 @@ def _mutual_info(x: Any, targets: Array, weights: Array, *, has_classes: bool) -
 def _l1(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
     del has_classes
     counted = np.flatnonzero(weights > 0)
-    rows, weights = x[counted], weights[counted] / weights[counted].mean()
+    rows = x[counted]
     rows = scipy.sparse.csr_array(rows) if scipy.sparse.issparse(x) else np.asarray(rows)
-    goal = targets[counted]
-    goal = (goal - np.average(goal, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
-    z = View.of(rows, weights).read(rows)
-    path = lasso_path(Centred.of(z, weights), goal, _LEVELS)
-    return np.asarray(np.abs(path).mean(axis=(0, 2)))
+    return lasso_strength(rows, targets[counted], weights[counted])
 
 
 MEASURES: dict[str, Callable[..., Strengths]] = {"f": _f, "mutual_info": _mutual_info, "l1": _l1}

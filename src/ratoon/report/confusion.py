@@ -1,4 +1,4 @@
-"""The confusion matrix in the paper's layout: rows predicted, columns true, with margins."""
+"""The confusion matrix: rows are predicted classes, columns true ones, with margins."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ratoon.report.style import GREEN, GREY, RED, new_axes
 class ConfusionMatrixDisplay:
     """Counts of predicted against true classes, as in the paper.
 
-    Rows are the predicted classes and columns the true ones, so the column on the right holds the
+    Rows are the predicted classes and columns the true ones.  The column on the right has the
     precision of each class, the row at the bottom its recall, and the corner the accuracy; below
-    each stands what is missing to 100 %.
+    each is the difference to 100 %.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ class ConfusionMatrixDisplay:
         Parameters
         ----------
         y_true, y_predicted : array-like of shape (n_samples,)
-            Labels, or numbers of classes where ``class_names`` is given.
+            Labels, or class codes if ``class_names`` is given.
         classes : array-like, optional
-            All classes there are; without it, those that occur.
+            All classes; by default those that occur.
         class_names : sequence of str, optional
             Names of the classes 0, 1, ...
         """
         true, predicted = np.asarray(y_true), np.asarray(y_predicted)
         if true.shape != predicted.shape or true.ndim != 1 or true.size == 0:
             raise InvalidInputError(
-                f"true and predicted labels must be two equally long lists, got shapes"
+                f"true and predicted labels must be one-dimensional and of equal length, got shapes"
                 f" {true.shape} and {predicted.shape}."
             )
         if class_names is not None:
@@ -78,8 +78,8 @@ class ConfusionMatrixDisplay:
         matrix = np.zeros((len(places), len(places)), dtype=np.int64)
         for row, column in zip(predicted.tolist(), true.tolist(), strict=True):
             if row not in places or column not in places:
-                stranger = row if row not in places else column
-                raise InvalidInputError(f"{stranger!r} is none of the classes {list(places)}.")
+                unknown = row if row not in places else column
+                raise InvalidInputError(f"{unknown!r} is not one of the classes {list(places)}.")
             matrix[places[row], places[column]] += 1
         names = [str(label) for label in places] if class_names is None else list(class_names)
         return cls(matrix, names)
@@ -91,17 +91,17 @@ class ConfusionMatrixDisplay:
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Of the samples of each class, the fraction that was recognised."""
+        """Fraction of the samples of each class that are predicted correctly."""
         return _fraction(np.diag(self.matrix), self.matrix.sum(axis=0))
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Of the samples predicted to be of each class, the fraction that is."""
+        """Fraction of the samples predicted as each class that belong to it."""
         return _fraction(np.diag(self.matrix), self.matrix.sum(axis=1))
 
     @property
     def accuracy(self) -> float:
-        """Fraction of all samples that was recognised."""
+        """Fraction of all samples that are predicted correctly."""
         return float(np.trace(self.matrix) / max(self.matrix.sum(), 1))
 
     def plot(self, ax: Any | None = None) -> ConfusionMatrixDisplay:
@@ -166,9 +166,9 @@ class ConfusionMatrixDisplay:
         ax.set_ylim(n + 0.5, -0.5)
         ax.set_aspect("equal")
         names = [*self.class_names, "precision"]
-        # About seven letters of this size fit a cell at the size chosen above.
-        turned = max(len(name) for name in names) > (9 if n <= 2 else 7)
-        how = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+        # About seven letters fit into a cell.
+        rotated = max(len(name) for name in names) > (9 if n <= 2 else 7)
+        how = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if rotated else {}
         ax.set_xticks(range(n + 1), names, **how)
         ax.set_yticks(range(n + 1), [*self.class_names, "recall"])
         ax.tick_params(length=0)
@@ -179,10 +179,10 @@ class ConfusionMatrixDisplay:
 
 
 def _sort_key(label: Any) -> tuple[bool, Any]:
-    """Order numbers before text, so that both may stand side by side."""
+    """Sort numbers before text, so that labels may mix both."""
     return isinstance(label, str), label
 
 
 def _fraction(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divide, giving not-a-number where there is nothing to divide."""
+    """Divide, with NaN where the divisor is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))

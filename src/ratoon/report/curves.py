@@ -1,4 +1,4 @@
-"""Learning curves: a score over the epochs, as a mean with a band where there are several runs."""
+"""Learning curves: a score or loss per epoch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LearningCurveDisplay:
     curves : mapping of str to sequence of sequences
         For each method, its runs: one number per epoch.
     ylabel : str
-        What the numbers are.
+        Label of the vertical axis.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class LearningCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None) -> LearningCurveDisplay:
-        """Show the validation score of a fitted estimator, or its loss where there is none."""
+        """Show the validation score of a fitted estimator, or its training loss without one."""
         history = estimator.history_
         scores = history.column("validation_score")
         title = name or type(estimator).__name__
@@ -68,14 +68,14 @@ class LearningCurveDisplay:
         for (name, _), colour in zip(self.curves.items(), CYCLE * 3, strict=False):
             runs = self.runs(name)
             epochs = np.arange(1, runs.shape[1] + 1)
-            marker = "o" if epochs.size == 1 else None  # a line of one point cannot be seen
+            marker = "o" if epochs.size == 1 else None  # a line with one point is invisible
             self.ax_.plot(
                 epochs, runs.mean(axis=0), color=colour, label=name, linewidth=1.6, marker=marker
             )
             if runs.shape[0] > 1:
                 low, high = (runs.mean(axis=0) + s * runs.std(axis=0) for s in (-1, 1))
                 self.ax_.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
-        # There is no epoch 2.5.
+        # Epochs are whole numbers.
         self.ax_.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
         self.ax_.set_xlabel("epoch")
         self.ax_.set_ylabel(self.ylabel)

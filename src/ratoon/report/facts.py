@@ -1,4 +1,4 @@
-"""What a report tells, gathered as plain data before anything is drawn or written."""
+"""Contents of a report, as data: everything but pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = ("ratoon", "numpy", "scipy", "scikit-learn")
 
 
 def data_facts(data: Dataset) -> list[tuple[str, str]]:
-    """Return what is to be said about the data, as pairs of words and text."""
+    """Return a description of the data as pairs of label and text."""
     kind = "sparse" if data.is_sparse else "dense"
     facts = [
         ("samples", f"{data.n_samples:,}"),
@@ -39,16 +39,16 @@ def data_facts(data: Dataset) -> list[tuple[str, str]]:
 
 
 def layer_rows(estimator: Any) -> list[dict[str, Any]]:
-    """Return one row per layer: shape, connections, density asked for and achieved."""
+    """Return one row per layer: shape, connections, requested and achieved density."""
     rows = []
     for number, layer in enumerate(estimator.report_.layers, start=1):
-        asked = layer.requested_density
+        requested = layer.requested_density
         rows.append(
             {
                 "layer": number,
                 "shape": f"{layer.n_in:,} → {layer.n_out:,}",
                 "connections": f"{layer.n_connections:,}",
-                "requested": "given" if asked is None else f"{100 * asked:.3g} %",
+                "requested": "given" if requested is None else f"{100 * requested:.3g} %",
                 "achieved": f"{100 * layer.achieved_density:.3g} %",
                 "rewired": f"{layer.rewired:,}",
                 "megabytes": f"{layer.megabytes:.2f}",
@@ -58,27 +58,27 @@ def layer_rows(estimator: Any) -> list[dict[str, Any]]:
 
 
 def timing_facts(estimator: Any, seconds_to_predict: float | None) -> list[tuple[str, str]]:
-    """Return how long things took."""
+    """Return the times of training and prediction."""
     history = estimator.history_
     train = np.array(history.column("train_seconds"), dtype=np.float64)
     rewire = np.array(history.column("rewire_seconds"), dtype=np.float64)
     facts = []
     if len(history) == 1 and history[0].learning_rate == 0.0:
-        facts.append(("solving for the network", duration(float(train[0]))))
+        facts.append(("fit in closed form", duration(float(train[0]))))
     elif train.size:
         facts += [
             ("epochs", f"{train.size:,}"),
-            ("an epoch (median)", duration(float(np.median(train + rewire)))),
-            ("of it rewiring (mean)", duration(float(rewire.mean()))),
-            ("training in all", duration(float(train.sum() + rewire.sum()))),
+            ("median per epoch", duration(float(np.median(train + rewire)))),
+            ("rewiring per epoch (mean)", duration(float(rewire.mean()))),
+            ("training in total", duration(float(train.sum() + rewire.sum()))),
         ]
     if seconds_to_predict is not None:
-        facts.append(("predicting these samples", duration(seconds_to_predict)))
+        facts.append(("prediction of these samples", duration(seconds_to_predict)))
     return facts
 
 
 def evaluate(estimator: Any, data: Dataset | None) -> dict[str, Any]:
-    """Return score, confusion matrix and the time it took; empty without labelled data."""
+    """Return score, confusion matrix and prediction time; empty without labelled data."""
     if data is None or data.y is None:
         return {}
     with warnings.catch_warnings():
@@ -88,20 +88,66 @@ def evaluate(estimator: Any, data: Dataset | None) -> dict[str, Any]:
         seconds = time.perf_counter() - started
         if data.class_names is None or not hasattr(estimator, "classes_"):
             return {"score": float(estimator.score(data.X, data.y)), "seconds": seconds}
-    # A model fitted on numbers meets labels read as text; as text they are the same.
+    # Labels may be numbers in the model and text in the data; compare them as text.
     truth, guess = np.asarray(data.labels, dtype=str), np.asarray(predicted).astype(str)
     names = [str(name) for name in estimator.classes_]
-    strangers = sorted(set(truth.tolist()) - set(names))
-    display = ConfusionMatrixDisplay.from_predictions(truth, guess, classes=names + strangers)
+    unknown = sorted(set(truth.tolist()) - set(names))
+    display = ConfusionMatrixDisplay.from_predictions(truth, guess, classes=names + unknown)
     return {"score": display.accuracy, "seconds": seconds, "confusion": display}
+
+
+def matrix_rows(display: ConfusionMatrixDisplay) -> dict[str, Any]:
+    """Return the confusion matrix as table cells: counts, percentages and colour levels.
+
+    Examples
+    --------
+    >>> display = ConfusionMatrixDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"])
+    >>> table = matrix_rows(display)
+    >>> [[cell["count"] for cell in row["cells"]] for row in table["rows"]]
+    [[1, 1], [0, 1]]
+    >>> table["accuracy"]["right"], table["rows"][0]["precision"]["right"]
+    ('66.7 %', '50.0 %')
+    """
+    matrix, total = display.matrix, max(int(display.matrix.sum()), 1)
+    of_class = np.maximum(matrix.sum(axis=0), 1)
+    small = len(display.class_names) <= 8
+    rows = [
+        {
+            "name": name,
+            "cells": [
+                {
+                    "count": int(matrix[i, j]),
+                    "share": f"{100 * matrix[i, j] / total:.1f} %" if small else "",
+                    "right": i == j,
+                    # Four levels, each with a CSS class.
+                    "tone": int(np.ceil(4 * matrix[i, j] / of_class[j])),
+                }
+                for j in range(len(display.class_names))
+            ],
+            "precision": _margin(display.precision[i]),
+        }
+        for i, name in enumerate(display.class_names)
+    ]
+    return {
+        "names": list(display.class_names),
+        "rows": rows,
+        "recall": [_margin(value) for value in display.recall],
+        "accuracy": _margin(display.accuracy),
+    }
+
+
+def _margin(value: float) -> dict[str, str]:
+    if np.isnan(value):
+        return {"right": "-", "wrong": ""}
+    return {"right": f"{100 * value:.1f} %", "wrong": f"{100 * (1 - value):.1f} %"}
 
 
 def ranked_features(
     estimator: Any, data: Dataset | None, top: int, selector: Any = None
 ) -> list[dict[str, Any]]:
-    """Return the strongest features; with classes, in which of them each is highest.
+    """Return the strongest features; with classes, also the class in which each is highest.
 
-    With a fitted selector it is the selector that ranks, and stability is told.
+    A fitted selector replaces the ranking of the estimator and adds the stability of each feature.
     """
     ranks = estimator.feature_importances_ if selector is None else selector.strength_
     strength = np.asarray(ranks)
@@ -125,7 +171,7 @@ def ranked_features(
 
 
 def stability_facts(selector: Any) -> dict[str, Any] | None:
-    """Return how far the networks of a selector agree, and how many there are."""
+    """Return the number of networks of a selector and their stability index."""
     if selector is None:
         return None
     index = float(selector.stability_)
@@ -146,12 +192,12 @@ def _highest_class(data: Dataset | None, features: Any) -> list[str]:
 
 
 def repeat_facts(estimator: Any, command: str | None) -> dict[str, Any]:
-    """Return what is needed to get the same network again."""
+    """Return what is needed to reproduce the network."""
     versions = [f"Python {platform.python_version()}"]
     for name in _PACKAGES:
         try:
             versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:  # pragma: no cover - a tree that was never installed
+        except PackageNotFoundError:  # pragma: no cover - package not installed
             continue
     defaults = type(estimator)().get_params(deep=False)
     given = estimator.get_params(deep=False)
@@ -165,6 +211,6 @@ def repeat_facts(estimator: Any, command: str | None) -> dict[str, Any]:
         "command": command,
         "python": f"{type(estimator).__name__}({changed}).fit(X, y)",
         "versions": ", ".join(versions),
-        "seed": "none was set: another run gives another network" if seed is None else str(seed),
+        "seed": "not set: another run gives a different network" if seed is None else str(seed),
         "machine": f"{platform.system()} on {platform.machine()}",
     }

@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else, neither network nor scripts."""
+"""The report: one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import Any
 from ratoon.datasets import Dataset
 from ratoon.datasets.optional import require
 from ratoon.report.curves import LearningCurveDisplay
-from ratoon.report.degrees import DegreeDisplay
 from ratoon.report.facts import (
     data_facts,
     evaluate,
     layer_rows,
+    matrix_rows,
     ranked_features,
     repeat_facts,
     stability_facts,
     timing_facts,
 )
-from ratoon.report.inline import inline_svg
-from ratoon.report.matrix import matrix_rows
-from ratoon.report.sizes import ConnectionCountDisplay
+from ratoon.report.layers import ConnectionCountDisplay, DegreeDisplay
+from ratoon.report.style import inline_svg
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -38,7 +37,7 @@ def write_report(
     top: int = 25,
     selector: Any = None,
 ) -> Path:
-    """Write what a fitted estimator is and does as one self-contained HTML file.
+    """Write a report about a fitted estimator as one self-contained HTML file.
 
     Parameters
     ----------
@@ -47,24 +46,24 @@ def write_report(
     path : path
         The file to write; its folder must exist.
     data : Dataset, optional
-        Samples to describe and, where they have labels, to score on.  Features in the order of
-        training.
+        Samples to describe and, if they have labels, to score on.  Features must be in the order
+        of training.
     title : str, optional
         Heading of the page.
     command : str, optional
-        The command that made the network, to be shown as the way to repeat it.
+        The command that trained the network, shown on the page.
     held_out : bool, optional
-        Whether the samples were kept out of training.  None if that is not known; the page says
-        so either way.
+        Whether the samples were held out from training; None if that is not known.  The page
+        states which.
     top : int
-        Features in the ranking.
+        Number of features in the ranking.
     selector : SparseFeatureSelector or SparseAutoencoderSelector, optional
-        Fitted on the same features: it then ranks them, and the page tells their stability.
+        Fitted on the same features; the page then shows its ranking and stability.
 
     Returns
     -------
     Path
-        Where the page is.
+        Path of the page.
     """
     text = render_report(
         estimator,
@@ -131,7 +130,7 @@ def render_report(
 
 
 def _is_solved(estimator: Any) -> bool:
-    """Whether the network was solved for instead of trained epoch by epoch."""
+    """Return whether the network was fitted in closed form instead of trained."""
     history = estimator.history_
     return len(history) == 1 and history[0].learning_rate == 0.0
 
@@ -159,18 +158,18 @@ def _draw(estimator: Any) -> dict[str, str]:
     n_layers = len(estimator.network_.layers)
     for layer in range(n_layers):
         degrees = DegreeDisplay.from_estimator(estimator, layer=layer)
-        if degrees.is_uniform:  # a full layer, for one
+        if degrees.is_uniform:  # for example a full layer
             continue
         pictures[f"degree {layer + 1}"] = inline_svg(
             degrees,
-            f"Share of neurons of layer {layer + 1} by their number of connections.",
+            f"Fraction of neurons of layer {layer + 1} by their number of connections.",
             salt=f"degree{layer}",
             size=(5.2, 3.3),
         )
     counts = ConnectionCountDisplay.from_estimator(estimator)
-    told = "; ".join(f"{name} {a:,} of {b:,}" for name, (a, b) in counts.counts.items())
+    description = "; ".join(f"{name} {a:,} of {b:,}" for name, (a, b) in counts.counts.items())
     size = (5.2, 1.0 + 0.62 * len(counts.counts))
-    pictures["sizes"] = inline_svg(counts, f"Connections: {told}.", salt="sizes", size=size)
+    pictures["sizes"] = inline_svg(counts, f"Connections: {description}.", salt="sizes", size=size)
     return pictures
 
 
@@ -185,7 +184,7 @@ def _totals(estimator: Any) -> dict[str, str]:
 
 
 def _headline(estimator: Any, data: Dataset | None, found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the few figures that stand first: word and number."""
+    """Return the figures at the top of the page: label and number."""
     network = estimator.network_
     figures = []
     if found:
@@ -204,13 +203,13 @@ def _headline(estimator: Any, data: Dataset | None, found: dict[str, Any]) -> li
 
 def _caution(held_out: bool | None) -> str:
     if held_out:
-        return "These samples were held out: the network was not trained on them."
+        return "These samples were held out: they were not used for training."
     if held_out is None:
         return (
-            "The score is on the samples described below. It says how well new samples are"
-            " recognised only if none of them was trained on, which this page cannot know."
+            "The score is on the samples described below. It estimates the score on new samples"
+            " only if none of them was used for training, which is not known here."
         )
     return (
-        "The network was trained on these very samples, so the score says nothing about new"
-        " ones. Hold some back with `ratoon train --test 0.3`."
+        "The network was trained on these samples, so the score does not estimate that on new"
+        " samples. Hold out samples with `ratoon train --test 0.3`."
     )

@@ -1,4 +1,4 @@
-"""Ranked features: which inputs a network listens to most."""
+"""Feature ranking: features with the largest connection strength."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ratoon.report.style import BLUE, GREY, new_axes, tidy
 
 @dataclass(eq=False)
 class FeatureRankingDisplay:
-    """The strongest features, strongest first, with what is known about their spread.
+    """The strongest features in decreasing order, with error bars where known.
 
     Parameters
     ----------
     names : sequence of str
         Names of the features, strongest first.
     strength : ndarray
-        Strength of each, not negative.
+        Strength of every feature, not negative.
     spread : ndarray, optional
         Standard deviation of each strength over seeds or folds.
 
@@ -51,12 +51,17 @@ class FeatureRankingDisplay:
         """Rank features by strength and keep the first ``top``."""
         values = np.asarray(strength, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:
-            raise InvalidInputError(f"one strength per feature is needed, got {values.shape}.")
+            raise InvalidInputError(
+                f"strengths must be a one-dimensional array with one number per feature, got"
+                f" shape {values.shape}."
+            )
         if names is not None and len(names) != values.size:
-            raise InvalidInputError(f"{len(names)} names for {values.size} features.")
+            raise InvalidInputError(
+                f"got {len(names)} names for {values.size} features; give one name per feature."
+            )
         first = np.argsort(-values, kind="stable")[:top]
-        called = [f"feature {j}" if names is None else str(names[j]) for j in first]
-        return cls(called, values[first], None if spread is None else np.asarray(spread)[first])
+        labels = [f"feature {j}" if names is None else str(names[j]) for j in first]
+        return cls(labels, values[first], None if spread is None else np.asarray(spread)[first])
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, top: int = 20) -> FeatureRankingDisplay:
@@ -88,5 +93,5 @@ class FeatureRankingDisplay:
         return self
 
 
-def _short(name: str, most: int = 28) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+def _short(name: str, max_length: int = 28) -> str:
+    return name if len(name) <= max_length else name[: max_length - 1] + "…"

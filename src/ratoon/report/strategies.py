@@ -1,4 +1,4 @@
-"""Strategies side by side: what they gain, what a rewiring costs, how much they explore."""
+"""Comparison of strategies: gain in accuracy, time per rewiring, explored positions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PANELS = ("accuracy gained, points", "ms per rewiring", "explored, %")
 
 @dataclass(eq=False)
 class StrategyDisplay:
-    """One line per strategy, three panels with the same lines.
+    """Three panels with one row per strategy.
 
     Parameters
     ----------
     gains : mapping of str to array-like
-        Difference in accuracy to the network that never rewires, one number per split.
+        Difference in accuracy to a static network, one number per split.
     seconds_per_rewiring : mapping of str to float
-        Of the strategies that rewire.
+        Seconds per rewiring, for strategies that rewire.
     explored : mapping of str to float
-        Share of positions that were ever connected.
+        Fraction of positions that were ever connected.
     title : str
-        Over the first panel.
+        Title of the first panel.
 
     Examples
     --------
@@ -46,9 +46,9 @@ class StrategyDisplay:
 
     @property
     def names(self) -> list[str]:
-        """The strategies from top to bottom: those that gained most come first."""
+        """The strategies from top to bottom, in decreasing order of gain."""
         if not self.gains:
-            raise InvalidInputError("there is no strategy to show.")
+            raise InvalidInputError("there is no strategy to show; `gains` is empty.")
         means = {
             name: float(np.mean(np.asarray(values, dtype=np.float64)))
             for name, values in self.gains.items()
@@ -56,14 +56,14 @@ class StrategyDisplay:
         return sorted(means, key=lambda name: -means[name])
 
     def plot(self, axes: Any | None = None, *, with_labels: bool = True) -> StrategyDisplay:
-        """Draw the panels, into three axes of your own where they are given.
+        """Draw the panels, on the given axes or a new figure.
 
         Parameters
         ----------
         axes : sequence of three matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
         with_labels : bool
-            Whether to say below each panel what it shows.
+            Whether to label the horizontal axes.
         """
         from matplotlib.ticker import NullFormatter
 
@@ -85,7 +85,7 @@ class StrategyDisplay:
                     ax.plot(factor * values[name], place, "o", color=BLUE, markersize=6)
         if self.seconds_per_rewiring:
             self.axes_[1].set_xscale("log")
-            # Labels between the powers of ten would lie over each other.
+            # Labels between the powers of ten would overlap.
             self.axes_[1].xaxis.set_minor_formatter(NullFormatter())
         self.axes_[2].set_xlim(left=0.0)
         for ax, label in zip(self.axes_, PANELS, strict=True):
@@ -96,7 +96,7 @@ class StrategyDisplay:
         return self
 
     def _draw_gains(self, ax: Any) -> None:
-        """Every split as a small mark, their mean as a large one with its standard error."""
+        """Draw every split as a small mark, and the mean with its standard error."""
         ax.axvline(0.0, color=GREY, linewidth=1.0)
         for place, name in enumerate(self.names):
             points = 100.0 * np.asarray(self.gains[name], dtype=np.float64)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif, f_regression
 
-from ratoon.committee.strength import f_statistic, pair_strength
+from ratoon.committee.priors import f_statistic, pair_strength
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
-def test_the_f_of_classes_is_that_of_scikit_learn(make_classes, n_classes):
+def test_the_f_of_classes_equals_that_of_scikit_learn(make_classes, n_classes):
     problem = make_classes(n_samples=90, n_classes=n_classes)
     z = problem.x.astype(np.float64)
     expected = np.clip(f_classif(z, problem.groups)[0], 1e-6, 1e4)
@@ -19,7 +19,7 @@ def test_the_f_of_classes_is_that_of_scikit_learn(make_classes, n_classes):
     )
 
 
-def test_the_f_of_a_continuous_target_is_that_of_scikit_learn(make_continuous):
+def test_the_f_of_a_continuous_target_equals_that_of_scikit_learn(make_continuous):
     problem = make_continuous()
     z = problem.x.astype(np.float64)
     expected = np.clip(f_regression(z, problem.targets[:, 0])[0], 1e-6, 1e4)
@@ -28,7 +28,7 @@ def test_the_f_of_a_continuous_target_is_that_of_scikit_learn(make_continuous):
     )
 
 
-def test_weights_of_samples_count_like_repetitions(make_classes, repeat):
+def test_strengths_treat_weights_as_repetitions(make_classes, repeat):
     problem = make_classes(n_samples=40, n_classes=3)
     counts = np.arange(40) % 3 + 1
     many = repeat(problem, counts)
@@ -41,7 +41,7 @@ def test_weights_of_samples_count_like_repetitions(make_classes, repeat):
         )
 
 
-def test_a_perfect_feature_counts_much_and_not_all():
+def test_the_f_of_a_perfect_feature_is_limited():
     y = np.repeat([[1.0, -1.0], [-1.0, 1.0]], 10, axis=0)
     z = np.hstack((y[:, :1], np.zeros((20, 1))))
     assert f_statistic(z, y, np.ones(20)).tolist() == [1e4, 1e-6]
@@ -58,20 +58,20 @@ def test_pair_strength_finds_an_exclusive_or_where_f_sees_nothing():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pair_strength_finds_next_to_nothing_in_noise(seed):
+def test_pair_strength_is_almost_0_for_noise(seed):
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((300, 50)).astype(np.float32)
     noise = pair_strength(z, rng.choice([-1.0, 1.0], size=(300, 1)), np.ones(300))
     signal = pair_strength(z, np.sign(z[:, [3]] * z[:, [7]]), np.ones(300))
-    # The level is that of the best of all pairs, which now and then is a little better.
+    # The threshold is the expected maximum over all pairs, which is sometimes exceeded slightly.
     assert np.count_nonzero(noise) <= 4
     assert noise.max() < 0.1 * signal[[3, 7]].min()
 
 
-def test_pair_strength_does_not_depend_on_how_many_features_are_taken_at_once(monkeypatch):
+def test_pair_strength_does_not_depend_on_the_block_size(monkeypatch):
     rng = np.random.default_rng(0)
     z = rng.standard_normal((200, 40)).astype(np.float32)
     y = np.sign(z[:, [1]] * z[:, [30]])
     whole = pair_strength(z, y, np.ones(200))
-    monkeypatch.setattr("ratoon.committee.strength._PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr("ratoon.committee.priors._BLOCK_SIZE", 7)
     np.testing.assert_allclose(pair_strength(z, y, np.ones(200)), whole, rtol=1e-4)
