@@ -76,6 +76,33 @@ struct TileKind {
 };
 constexpr Index kSmallSide = 16384;
 
+constexpr Index kScanRows = 4;  // inputs looked at together
+constexpr Index kPanel = 16;    // outputs of a panel, looked at together
+
+// Outputs in panels: number c of output k of panel p lies at (p * depth + c) * kPanel + k, so that
+// one load brings the same number of several outputs.
+template <typename T>
+struct Panels {
+    const T* numbers;
+    Index depth;  // numbers per output, as many as per input
+};
+
+template <typename T>
+struct Hit {
+    T magnitude;
+    std::uint32_t row;     // which of the kScanRows inputs
+    std::uint32_t column;  // which output, counted from the first panel
+};
+
+// Where hits go: the caller's array, of which `size` places are taken.
+template <typename T>
+struct Hits {
+    Hit<T>* places;
+    Index capacity;
+    Index size;
+};
+
+// The table of one instruction set and number type.  A set may lack the masked kernels.
 template <typename T>
 struct Kernels {
     // y[output] += w * x[input] for the n connections of a tile.
@@ -89,12 +116,12 @@ struct Kernels {
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, TileKind kind);
-    // Both for a strip of a narrow layer told by masks, and at most eight samples in rows of eight;
-    // null where there are none.  sums[output] is overwritten, and so is dx.
+    // Both for a strip of a narrow layer given as masks, and at most eight samples in rows of
+    // eight; null where there are none.  sums[output] is overwritten, and so is dx.
     void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,
-                           T* sums);
+                           T* sums) = nullptr;
     void (*masked_backward)(Rule rule, const Masked& strip, Values<T> values, const T* x,
-                            const T* dy, T* dx, Index n_samples, const Step<T>& step);
+                            const T* dy, T* dx, Index n_samples, const Step<T>& step) = nullptr;
     // For one non-zero z of a sparse sample and the n connections of its feature, y and dy pointing
     // to the sample's lane: y[outputs[k]] += w[k] * z, and gradients[k] += dy[outputs[k]] * z.
     void (*forward_non_zero)(const Packed* outputs, const T* weights, Index n, T z, T* y,
@@ -121,6 +148,17 @@ struct Kernels {
                      const Standardize<T>& how, T* out, Index lanes);
     // out[k] = the normal deviate number k of the stream, times sigma.
     void (*normal)(std::uint64_t seed, T sigma, T* out, Index first, Index n);
+    // Appends every product |<rows[r], output>| >= least of the panels first <= p < last.  Stops
+    // before a panel whose hits might not fit; returns the panel to continue with.  A product is
+    // summed in the order of its numbers whatever its place in rows and panels.
+    Index (*scan)(const T* const* rows, Panels<T> panels, Index first, Index last, T least,
+                  Hits<T>& hits);
+};
+
+// Both tables of one instruction set.
+struct KernelTables {
+    Kernels<float> f32;
+    Kernels<double> f64;
 };
 
 // Copies of the output rows that forward_narrow works with: as many for any number of lanes, or
@@ -128,7 +166,7 @@ struct Kernels {
 constexpr Index kNarrowCopies = 8;
 
 // The kernels in use.  The best set the processor has, or the one named by RATOON_ISA
-// (baseline, avx2, avx512); throws std::runtime_error when that one is not to be had.
+// (baseline, avx2, avx512); throws std::runtime_error when that one is not available.
 template <typename T>
 const Kernels<T>& kernels();
 
