@@ -54,7 +54,7 @@ inline bool changes_weights(Rule rule) { return rule != Rule::store && rule != R
 // Calls work(k, size, values) for the slots first .. first + n, in pieces that begin at k, with
 // weights as numbers; and puts changed ones back.  `values` are those of slot `first` onwards.
 template <typename T, typename Work>
-void in_pieces(const Values<T>& values, Index first, Index n, bool changed, std::uint64_t seed,
+void in_chunks(const Values<T>& values, Index first, Index n, bool changed, std::uint64_t seed,
                Work work) {
     if constexpr (std::is_same_v<T, float>) {
         if (values.halves != nullptr) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "bfloat16.hpp"
+#include "draw.hpp"
 #include "kernels.hpp"
 #include "prune.hpp"
-#include "sample.hpp"
 #include "threads.hpp"
 
 namespace ratoon {

@@ -21,7 +21,7 @@ class Idle {
   public:
     // Whether these steps are one and the same map, so that powers of it make sense.
     template <typename T>
-    static bool is_linear(Rule rule, const Step<T>* steps, Index n_steps);
+    static bool is_linear(Rule rule, std::span<const Step<T>> steps);
 
     template <typename T>
     Idle(Rule rule, const Step<T>& step, Index n_steps);
@@ -50,13 +50,12 @@ class SparseInput {
     SparseInput(const Topology& topology, const Values<T>& values);
     // And the optimizer's state, for a training whose steps are given.  All goes back when this
     // object ends; nobody else may look at the layer's values before.
-    void begin(Rule rule, const Step<T>* steps, Index n_steps);
+    void begin(Rule rule, std::span<const Step<T>> steps);
     ~SparseInput();
     SparseInput(const SparseInput&) = delete;
 
     // Takes a minibatch in: its non-zeros, feature by feature.
-    void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
-              Index lanes);
+    void load(const Minibatch<T>& batch, Index lanes);
     // y = W x + b for the minibatch loaded.
     void forward(const T* bias, T* y);
     void backward(Rule rule, const Step<T>& step, const T* dy);
@@ -85,7 +84,7 @@ class SparseInput {
     void in_tiles(Index input, F f);
 
     const Topology& topology_;
-    Values<T> theirs_, mine_;  // in the order of slots, and input by input
+    Values<T> layer_values_, values_;  // in the order of slots, and input by input
     // Input i owns entries starts_[i] .. starts_[i + 1], in the order of outputs.
     std::vector<Index> starts_, next_;
     Buffer<Packed> outputs_;

@@ -168,12 +168,12 @@ class NativeNetwork:
             if step not in native_steps:
                 native_steps[step] = step.native(self.dtype)
         loss, steps_done, diverged = self._native.train(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
+            self._minibatch(
+                samples, targets, order, sample_weights, offset, scaling, dropout_seed, first_step
+            ),
             batch,
             int(rule),
             [native_steps[step] for step in steps],
-            dropout_seed,
-            first_step,
             progress,
         )
         return EpochOutcome(loss, steps_done, diverged)
@@ -221,9 +221,9 @@ class NativeNetwork:
         inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
-            dropout_seed,
-            step,
+            self._minibatch(
+                samples, targets, order, sample_weights, offset, scaling, dropout_seed, step
+            ),
             inputs,
             deltas,
         )
@@ -252,9 +252,9 @@ class NativeNetwork:
             [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes],
         )
         loss = self._native.gradients(
-            *self._chosen(samples, targets, order, sample_weights, offset, scaling),
-            dropout_seed,
-            step,
+            self._minibatch(
+                samples, targets, order, sample_weights, offset, scaling, dropout_seed, step
+            ),
             of_weights,
             of_biases,
         )
@@ -265,7 +265,7 @@ class NativeNetwork:
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
         return int(self._native.workspace_bytes(widths, batch, n_threads))
 
-    def _chosen(
+    def _minibatch(
         self,
         samples: Samples,
         targets: Array,
@@ -273,12 +273,25 @@ class NativeNetwork:
         sample_weights: Array | None,
         offset: Array | None,
         scaling: Scaling,
-    ) -> tuple[Any, ...]:
-        """Return what native code is told of samples: which ones, and how to read them."""
+        dropout_seed: int,
+        step: int,
+    ) -> Any:
+        """Return samples, targets and their order as native code takes them."""
         if isinstance(samples, DiskRows):
             x, targets, sample_weights, offset = read_piece(
                 samples, order, targets, sample_weights, offset
             )
             samples, order = as_samples(x, self.dtype), np.arange(order.size, dtype=np.int64)
-        scaled = (scaling.shift, scaling.scale, scaling.clip)
-        return samples, targets, sample_weights, offset, *scaled, order
+        kind = _native.MinibatchF64 if self.dtype == np.float64 else _native.MinibatchF32
+        return kind(
+            samples=samples,
+            targets=targets,
+            sample_weights=sample_weights,
+            offset=offset,
+            shift=scaling.shift,
+            scale=scaling.scale,
+            clip=scaling.clip,
+            order=order,
+            dropout_seed=dropout_seed,
+            step=step,
+        )

@@ -1,4 +1,4 @@
-#include "sample.hpp"
+#include "draw.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -130,7 +130,7 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
         shares.push_back(
             {first, first + std::uint64_t(room[t]), round.starts[t], round.starts[t + 1]});
     }
-    // The order in which threads fill a tile's share is left to chance: it is sorted below.
+    // The order in which threads fill a tile's share is not defined: it is sorted below.
     const Index chunk = 1 << 18;
     parallel_for(divided_up(count, chunk), n_threads, [&](Index c) {
         const Index first = c * chunk, n = std::min(chunk, count - first);
