@@ -123,7 +123,7 @@ template <typename T>
 struct HeldNetwork {
     std::vector<Layer<T>> layers;
     std::vector<nb::object> kept;
-    Loss loss;
+    const Loss<T>& loss;
     int n_threads;
     std::shared_ptr<Pace> pace;
     std::optional<Network<T>> network;  // made at first use, when all layers are there
@@ -145,7 +145,7 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weig
     const Grid& grid = topology->grid();
     require(self.layers.empty() || self.layers.back().topology->grid().n_out == grid.n_in,
             "a layer must have as many inputs as the one before has outputs");
-    require(activation >= 0 && activation <= int(Activation::all_relu), "unknown activation");
+    checked_activation<T>(activation);
     require(dropout >= 0 && dropout < 1, "the dropout rate must be in [0, 1)");
     const Index n = topology->n_connections();
     require_size(weights, n, "weights");
@@ -163,7 +163,7 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weig
         layer.values.weights = weights.data();
     }
     layer.bias = {bias.data(), data_or_null(bias_first), data_or_null(bias_second), nullptr};
-    layer.activation = Activation(activation);
+    layer.activation = activation;
     layer.slope = slope;
     layer.dropout = dropout;
     self.layers.push_back(layer);
@@ -188,7 +188,7 @@ template <typename T>
 const Minibatch<T>& checked_minibatch(const Network<T>& network, const HeldMinibatch<T>& batch) {
     check_samples(network, *batch.view().samples);
     const Layer<T>& last = network.layers().back();
-    require(last.activation == Activation::identity && last.dropout == 0,
+    require(last.activation == kIdentity && last.dropout == 0,
             "the last layer must be linear and without dropout to be trained");
     require(batch.n_out() == network.n_out(), "targets must be (samples, outputs)");
     return batch.view();
@@ -234,7 +234,7 @@ class PythonWatch {
 };
 
 template <typename T>
-nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch, int rule,
+nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch, int rule_number,
                 const std::vector<Step<T>>& steps, nb::object progress) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
@@ -242,18 +242,17 @@ nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch
     require(batch >= 1, "a minibatch needs at least one sample");
     require(Index(steps.size()) == divided_up(samples.size(), batch),
             "one step per minibatch is needed");
-    require(rule > int(Rule::store) && rule <= int(Rule::adam), "unknown update rule");
+    const Rule rule = checked_rule(rule_number);
+    require(changes_weights(rule), "this rule does not train");
     for (const Layer<T>& layer : network.layers()) {
-        require(rule == int(Rule::sgd) || (layer.values.first && layer.bias.first),
-                "this rule needs momentum arrays");
-        require(rule != int(Rule::adam) || (layer.values.second && layer.bias.second),
-                "Adam needs second moments");
+        require_arrays(rule, layer.values);
+        require_arrays(rule, layer.bias);
     }
     PythonWatch watch(std::move(progress));
     EpochResult result;
     {
         nb::gil_scoped_release release;
-        result = network.train(samples, batch, Rule(rule), steps, std::ref(watch));
+        result = network.train(samples, batch, rule, steps, std::ref(watch));
     }
     watch.rethrow();
     return nb::make_tuple(result.loss, result.steps_done, result.diverged);
@@ -340,9 +339,9 @@ void bind_for(nb::module_& m, const char* network_name, const char* minibatch_na
         .def(
             "__init__",
             [](HeldNetwork<T>* self, int loss, int n_threads, std::shared_ptr<Pace> pace) {
-                require(loss >= 0 && loss <= int(Loss::squared_error), "unknown loss");
-                new (self)
-                    HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::move(pace), std::nullopt};
+                require(loss >= 0 && loss < kNumberOfLosses<T>, "unknown loss");
+                new (self) HeldNetwork<T>{
+                    {}, {}, kLosses<T>[loss], n_threads, std::move(pace), std::nullopt};
             },
             "loss"_a, "n_threads"_a, "pace"_a)
         .def("train", &train<T>, "epoch"_a, "batch"_a, "rule"_a, "steps"_a, "progress"_a.none())
@@ -371,6 +370,11 @@ void bind_network(nb::module_& m) {
         .def(nb::init<>())
         .def("threads", &Pace::threads, "most"_a)
         .def("took", &Pace::took, "seconds"_a);
+    m.def("losses", [] {
+        std::vector<std::string> names;
+        for (const auto& loss : kLosses<float>) names.emplace_back(loss.name);
+        return names;
+    });
     bind_for<float>(m, "NetworkF32", "MinibatchF32");
     bind_for<double>(m, "NetworkF64", "MinibatchF64");
 }

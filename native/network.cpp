@@ -10,10 +10,10 @@
 namespace ratoon {
 
 template <typename T>
-Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads,
+Network<T>::Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
                     std::shared_ptr<Pace> pace)
     : layers_(std::move(layers)),
-      loss_(loss),
+      loss_(&loss),
       pace_(std::move(pace)),
       most_threads_(std::max(1, n_threads)),
       n_threads_(most_threads_) {}
@@ -39,7 +39,7 @@ void Network<T>::prepare(Index batch, bool training) {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Grid& grid = layers_[l].topology->grid();
         activations_.emplace_back(grid.n_out * lanes_, Use::recurring);
-        const bool kept = training && layers_[l].activation == Activation::all_relu;
+        const bool kept = training && activation_of(layers_[l]).derived_from == DerivedFrom::input;
         before_.emplace_back(kept ? grid.n_out * lanes_ : 0, Use::recurring);
         widest = std::max(widest, grid.n_out);
     }
@@ -140,7 +140,7 @@ void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool traini
     if (training && before_[l].size() > 0) {
         std::copy_n(y, n, before_[l].data() + first * lanes_);
     }
-    kernels<T>().activate(layer.activation, layer.slope, y, n);
+    activation_of(layer).activate(layer.slope, y, n);
     if (training && layer.dropout > 0) {
         kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                           std::uint64_t(first * lanes_), y, n);
@@ -167,7 +167,7 @@ double Network<T>::output_error(const Minibatch<T>& batch, double total_weight) 
         }
         const double weight = targets.weights ? double(targets.weights[row]) : 1.0;
         const double loss =
-            sample_loss(loss_, output.data(), targets.values + row * k, k, error.data());
+            loss_->of_sample(output.data(), targets.values + row * k, k, error.data());
         if (weight > 0) {
             total += weight * loss;
             for (Index i = 0; i < k; ++i) {
@@ -205,7 +205,7 @@ void Network<T>::finish_delta(std::size_t l, Index first, Index last, const Grad
             kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                               std::uint64_t(i * lanes_), d, n);
         }
-        kernels<T>().derive(layer.activation, layer.slope, y + i * lanes_, unscale, d, n);
+        activation_of(layer).derive(layer.slope, y + i * lanes_, unscale, d, n);
         update_bias(l, i, end, sink);
     }
 }

@@ -1,7 +1,7 @@
 // A network as the kernels see it, and what is done with it: train over minibatches, predict.
 //
-// Everything here works on arrays that belong to the caller.  Shapes are checked by whoever builds
-// a `Network` (bindings.cpp); indices by `Topology`.
+// Everything here works on arrays that belong to the caller.  Shapes are checked where a
+// `Network` is built (bind_network.cpp); indices by `Topology`.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct Layer {
     TopologyPtr topology;
     Values<T> values;
     Values<T> bias;
-    Activation activation = Activation::identity;
+    Activation activation = kIdentity;
     T slope = 0;
     T dropout = 0;
 };
@@ -73,8 +73,9 @@ class SparseInput;
 template <typename T>
 class Network {
   public:
-    // Training takes the threads that `pace` says, which may be shared with the next network.
-    Network(std::vector<Layer<T>> layers, Loss loss, int n_threads, std::shared_ptr<Pace> pace);
+    // Training takes as many threads as `pace` recommends; the next network may use the same pace.
+    Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
+            std::shared_ptr<Pace> pace);
     ~Network();
 
     // Train on all samples of `epoch`, in minibatches of `batch`; the last may be short.  steps[s]
@@ -106,7 +107,7 @@ class Network {
     // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
     // the cache, and working memory does not grow with the minibatch.
     static constexpr Index kBlock = 32;
-    // Rows that are finished together, few enough to stay in the first-level cache.
+    // Rows that are finished together; so many stay in the first-level cache.
     static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
@@ -131,6 +132,9 @@ class Network {
     void update_all(Rule rule, const Step<T>& step);
     void backward_layer(std::size_t l, const GradientSink<T>& sink, const SideTasks& side = {});
     void finish_delta(std::size_t l, Index first, Index last, const GradientSink<T>& sink);
+    const ActivationKernel<T>& activation_of(const Layer<T>& layer) const {
+        return kernels<T>().activations[std::size_t(layer.activation)];
+    }
     void update_bias(std::size_t l, Index first, Index last, const GradientSink<T>& sink);
     Step<T> rounded(Step<T> step, std::size_t l) const;
     void use_random_numbers_of(const Minibatch<T>& batch) {
@@ -143,7 +147,7 @@ class Network {
     T* delta(std::size_t l) { return deltas_[l % 2].data(); }
 
     std::vector<Layer<T>> layers_;
-    Loss loss_;
+    const Loss<T>* loss_;
     std::shared_ptr<Pace> pace_;
     int most_threads_;
     int n_threads_;                   // of the step at hand

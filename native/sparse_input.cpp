@@ -11,7 +11,7 @@ namespace ratoon {
 
 template <typename T>
 bool Idle::is_linear(Rule rule, std::span<const Step<T>> steps) {
-    if (rule == Rule::adam) return false;  // divides by a root
+    if (!info_of(rule).is_linear) return false;
     return std::all_of(steps.begin(), steps.end(), [&](const Step<T>& step) {
         // The learning rate matters to an idle connection only through the decay.
         return step.mu == steps[0].mu && step.shrink == steps[0].shrink &&
@@ -104,7 +104,7 @@ void SparseInput<T>::begin(Rule rule, std::span<const Step<T>> steps) {
     values_.second = taken(layer_values_.second, second_);
     if (!steps.empty() && Idle::is_linear(rule, steps)) {
         idle_.emplace_back(rule, steps[0], Index(steps.size()));
-        settled_.assign(starts_.size() - 1, 0);
+        steps_seen_.assign(starts_.size() - 1, 0);
     } else {
         gradient_ = Buffer<T>(n);
         gradient_.fill_zero();
@@ -121,7 +121,7 @@ SparseInput<T>::~SparseInput() {
         T w = weights_[entry], v = with_first ? first_[entry] : T(0);
         if (powers != nullptr) {
             // Ahead by one, should a step have ended half-way.
-            const Index missed = std::max(Index(0), n_steps_ - settled_[std::size_t(input)]);
+            const Index missed = std::max(Index(0), n_steps_ - steps_seen_[std::size_t(input)]);
             Idle::apply(powers[missed], &w, with_first ? &v : nullptr);
         }
         layer_values_.weights[slot] = w;
@@ -132,7 +132,7 @@ SparseInput<T>::~SparseInput() {
 
 template <typename T>
 void SparseInput<T>::catch_up(Index input) {
-    const Index missed = n_steps_ - std::exchange(settled_[std::size_t(input)], n_steps_);
+    const Index missed = n_steps_ - std::exchange(steps_seen_[std::size_t(input)], n_steps_);
     if (missed == 0) return;
     const Idle::Map map = idle_[0].powers(missed)[missed];
     for (Index e = starts_[input]; e < starts_[input + 1]; ++e) {
@@ -254,7 +254,7 @@ void SparseInput<T>::backward(Rule rule, const Step<T>& step, const T* dy) {
             }
             if (!all) kernels<T>().update(rule, values_.at(first), gradients, n, step);
         }
-        if (!all) settled_[std::size_t(feature.input)] = n_steps_ + 1;
+        if (!all) steps_seen_[std::size_t(feature.input)] = n_steps_ + 1;
     }
     ++n_steps_;
     if (!all) return;

@@ -1,10 +1,10 @@
 // The first layer on sparse samples: work that follows the non-zeros of a minibatch.
 //
-// For the time of a call the layer's connections are kept input by input.  A feature that few
+// For the time of a call the layer's connections are kept input by input.  A feature that only some
 // samples of a minibatch have is taken non-zero by non-zero, one that many have as a row of the
 // ordinary kernels.  All other connections have a gradient of zero.
 //
-// Zero gradient is not the same as no change: momentum goes on and decay goes on.  But without a
+// Zero gradient is not the same as no change: momentum and decay continue.  But without a
 // gradient a step is a fixed linear map of (weight, momentum), so a feature that was away for k
 // steps catches up at once with the k-th power of that map.  The numbers are those of updating
 // every connection at every step, up to rounding.
@@ -49,7 +49,7 @@ class SparseInput {
     // Takes the weights over, for predictions.
     SparseInput(const Topology& topology, const Values<T>& values);
     // And the optimizer's state, for a training whose steps are given.  All goes back when this
-    // object ends; nobody else may look at the layer's values before.
+    // object ends; until then the layer's values must not be read.
     void begin(Rule rule, std::span<const Step<T>> steps);
     ~SparseInput();
     SparseInput(const SparseInput&) = delete;
@@ -60,7 +60,7 @@ class SparseInput {
     void forward(const T* bias, T* y);
     void backward(Rule rule, const Step<T>& step, const T* dy);
 
-    // Whether so few features occur in a minibatch that this way is the quicker one.
+    // Whether a minibatch has so small a part of the features that this way is faster.
     static bool pays(const Samples& samples, Index batch);
 
   private:
@@ -98,10 +98,10 @@ class SparseInput {
     Index lanes_ = 0;
 
     bool training_ = false;
-    Index n_steps_ = 0;           // done so far
-    std::vector<Idle> idle_;      // at most one; none when every connection is updated every step
-    std::vector<Index> settled_;  // per input: steps its connections have seen
-    Buffer<T> gradient_;          // of all connections, for rules that need every one at every step
+    Index n_steps_ = 0;              // done so far
+    std::vector<Idle> idle_;         // one, or empty when every connection is updated every step
+    std::vector<Index> steps_seen_;  // per input: steps its connections have seen
+    Buffer<T> gradient_;  // of all connections, for rules that need every one at every step
 };
 
 }  // namespace ratoon

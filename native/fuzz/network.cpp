@@ -1,7 +1,7 @@
 // Whole networks over any samples, dense and sparse: train, predict, gradients, signals.
 //
-// Sparse samples come with indices that nobody checked, as if somebody changed the arrays after
-// the check: they must be refused, never followed.
+// Sparse samples come with unchecked indices, as if the arrays had been changed after the check:
+// they must be refused, never followed.
 #include "network.hpp"
 
 #include <stdexcept>
@@ -82,7 +82,7 @@ void use(Bytes& bytes) {
         }
         layer.values = {mine.weights.data(), mine.first.data(), mine.second.data()};
         layer.bias = {mine.bias.data(), mine.bias_first.data(), mine.bias_second.data()};
-        layer.activation = Activation(bytes.between(0, int(Activation::all_relu)));
+        layer.activation = Activation(bytes.between(0, Index(kernels<T>().activations.size()) - 1));
         layer.slope = bytes.number<T>();
         layer.dropout = T(bytes.byte() % 4) / 4;
         layers.push_back(layer);
@@ -109,7 +109,7 @@ void use(Bytes& bytes) {
 
     Minibatch<T> minibatch{&data.samples, how, targets, order, 0, 3};
 
-    const Loss loss = Loss(bytes.between(0, 2));
+    const Loss<T>& loss = kLosses<T>[bytes.between(0, kNumberOfLosses<T> - 1)];
     Network<T> network(layers, loss, int(bytes.between(1, 2)), std::make_shared<Pace>());
     Index calls = 0;
     const Interrupted interrupted = [&calls, limit = bytes.byte()](Index) {
@@ -123,8 +123,7 @@ void use(Bytes& bytes) {
                     step = {bytes.number<T>(), bytes.number<T>(), bytes.number<T>(),
                             bytes.number<T>(), bytes.number<T>(), bytes.number<T>()};
                 }
-                const Rule rules[] = {Rule::sgd, Rule::momentum, Rule::nesterov, Rule::adam};
-                const Rule rule = rules[bytes.between(0, 3)];
+                const Rule rule = Rule(bytes.between(int(Rule::sgd), kNumberOfRules - 1));
                 minibatch.dropout_seed = bytes.word();
                 minibatch.step = bytes.between(0, 1000);
                 const EpochResult result =

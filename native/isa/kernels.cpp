@@ -29,6 +29,7 @@ namespace {
 #include "masked.hpp"
 #include "non_zeros.hpp"
 #include "rows.hpp"
+#include "activations.hpp"
 #include "normal.hpp"
 #include "scan.hpp"
 // clang-format on
@@ -44,8 +45,7 @@ Kernels<T> table() {
         .update = update<T>,
         .fill_rows = fill_rows<T>,
         .row_sums = row_sums<T>,
-        .activate = activate<T>,
-        .derive = derive<T>,
+        .activations = kActivations<T>,
         .drop = drop<T>,
         .load_f32 = load_samples<T, float>,
         .load_f64 = load_samples<T, double>,

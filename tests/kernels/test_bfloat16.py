@@ -77,7 +77,7 @@ def test_a_step_is_that_of_float32_rounded_by_chance(
     exact_momentum = trained(topology, numbers, *how)
 
     seed = reference.rounding_seed(dropout_seed, first_step, 0)
-    assert_array_equal(halves, reference.round_by_chance(numbers, seed))
+    assert_array_equal(halves, reference.round_at_random(numbers, seed))
     assert_array_equal(momentum, exact_momentum)
 
 

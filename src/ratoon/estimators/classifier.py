@@ -25,10 +25,11 @@ from ratoon.estimators.targets import (
     log_class_probabilities,
     smoothed,
 )
+from ratoon.losses import LOSSES
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
 
-CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
+CLASSIFIER_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.reading)
 
 
 class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):

@@ -14,9 +14,12 @@ from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
+from ratoon.losses import LOSSES
 from ratoon.samples.statistics import feature_statistics
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
+
+REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.is_for_numbers)
 
 
 class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
@@ -299,12 +302,14 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         return int(self._target_mean.size)
 
     def _loss(self) -> str:
-        if self.loss not in ("auto", "squared_error"):
+        if self.loss == "auto":
+            return "squared_error"
+        if self.loss not in REGRESSION_LOSSES:
             raise InvalidParameterError(
-                f'{type(self).__name__}: `loss` must be "auto" or "squared_error", got'
+                f'{type(self).__name__}: `loss` must be "auto" or one of {REGRESSION_LOSSES}, got'
                 f" {self.loss!r}."
             )
-        return "squared_error"
+        return self.loss
 
     def _encode(self, y: Array, settings: Settings, where: str) -> Array:
         del settings

@@ -14,7 +14,7 @@ from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.kernels.pieces import pieces, read_piece, train_in_pieces
-from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
+from ratoon.kernels.types import ACTIVATION_NUMBERS, LOSS_NUMBERS, Rule, Scaling, Step
 from ratoon.samples.on_disk import DiskRows, is_readable
 from ratoon.topology import Topology
 
@@ -96,7 +96,7 @@ class NativeNetwork:
         """
         self.dtype = np.dtype(dtype)
         kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32
-        self._native: Any = kind(LOSSES[loss], n_threads, pace or Pace())
+        self._native: Any = kind(LOSS_NUMBERS[loss], n_threads, pace or Pace())
         self._shapes: list[tuple[int, int]] = []
         self._n_connections: list[int] = []
 
@@ -123,7 +123,7 @@ class NativeNetwork:
             second,
             bias_first,
             bias_second,
-            ACTIVATIONS[activation],
+            ACTIVATION_NUMBERS[activation],
             slope,
             dropout,
         )

@@ -1,10 +1,15 @@
-"""SGD and Adam: which native rule, how many arrays of state, and one `Step` per minibatch."""
+"""Optimizers: which native rule, how many arrays of state, and one `Step` per minibatch.
+
+A new one needs a class here and an entry in `OPTIMIZERS`, a rule in ``native/rules.hpp``, its
+number in `ratoon.kernels.Rule` and its twin in `ratoon.kernels.reference`.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
 
 from ratoon.errors import InvalidParameterError, check_fraction
 from ratoon.kernels import Rule, Step
@@ -37,6 +42,13 @@ def _check_decay(weight_decay: float, owner: str) -> None:
         )
 
 
+class NamedOptimizer(Optimizer, Protocol):
+    """An optimizer that can be chosen by name."""
+
+    default_learning_rate: ClassVar[float]
+    """What estimators use where no learning rate is given."""
+
+
 @dataclass(frozen=True)
 class SGD:
     """Stochastic gradient descent with momentum.
@@ -54,6 +66,8 @@ class SGD:
         learning rate.  ``"released"`` subtracts ``weight_decay * w`` at every step whatever the
         learning rate, as the released SET code does.
     """
+
+    default_learning_rate: ClassVar[float] = 0.01
 
     momentum: float = 0.9
     nesterov: bool = False
@@ -102,6 +116,8 @@ class Adam:
         Fraction of a weight lost per step, times the learning rate.
     """
 
+    default_learning_rate: ClassVar[float] = 1e-3
+
     beta_1: float = 0.9
     beta_2: float = 0.999
     adam_eps: float = 1e-8
@@ -138,3 +154,24 @@ class Adam:
             adam_eps=self.adam_eps,
             correction=1.0 / math.sqrt(second),
         )
+
+
+OPTIMIZERS: dict[str, type[NamedOptimizer]] = {"sgd": SGD, "adam": Adam}
+"""Optimizers by the name that estimators know them by."""
+
+
+def make_optimizer(name: str, parameters: Mapping[str, Any]) -> Optimizer:
+    """Return the optimizer of that name, with those of the parameters that it has.
+
+    Examples
+    --------
+    >>> make_optimizer("adam", {"momentum": 0.5, "beta_1": 0.8, "weight_decay": 0.1})
+    Adam(beta_1=0.8, beta_2=0.999, adam_eps=1e-08, weight_decay=0.1)
+    """
+    if name not in OPTIMIZERS:
+        raise InvalidParameterError(
+            f"an optimizer must be one of {tuple(OPTIMIZERS)}, got {name!r}."
+        )
+    kind: Any = OPTIMIZERS[name]
+    names = {field.name for field in fields(kind)}
+    return kind(**{key: value for key, value in parameters.items() if key in names})  # type: ignore[no-any-return]

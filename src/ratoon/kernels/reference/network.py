@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.kernels.network import NO_SCALING, EpochOutcome
-from ratoon.kernels.reference.linear import activate, backward, derive, drop, forward, update
+from ratoon.kernels.reference.activations import DERIVED_FROM_INPUT, activate, derive
+from ratoon.kernels.reference.linear import backward, drop, forward, update
 from ratoon.kernels.reference.losses import sample_losses
 from ratoon.kernels.reference.random import random_bits
 from ratoon.kernels.types import LANES, Rule, Scaling, Step
@@ -243,8 +244,8 @@ class ReferenceNetwork:
     def _send_back(dy: Array, layer: Layer, flow: Flow) -> None:
         """Turn the error at a layer's outputs into that before its activation."""
         flow.error = dy * flow.factors
-        told_by = flow.before if layer.activation == "all_relu" else flow.after
-        derive(layer.activation, told_by, flow.error, slope=layer.slope)
+        known = flow.before if layer.activation in DERIVED_FROM_INPUT else flow.after
+        derive(layer.activation, known, flow.error, slope=layer.slope)
 
 
 def as_read(samples: Any, scaling: Scaling) -> Array:
