@@ -1,4 +1,4 @@
-// Which instruction set to use: decided once, from what the processor says it can do.
+// Which instruction set to use: decided once, from what the processor supports.
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>

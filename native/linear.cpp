@@ -41,8 +41,8 @@ void narrow_forward(const Topology& topology, const Values<T>& values, const T* 
         T* sums = scratch.data() + strip * copies * size;
         std::fill_n(sums, copies * size, T(0));
         in_chunks(values.at(starts[strip]), starts[strip], starts[strip + 1] - starts[strip], false,
-                  0, [&](Index k, Index n, const Values<T>& piece) {
-                      kernels<T>().forward_narrow(packed + starts[strip] + k, piece.weights, n,
+                  0, [&](Index k, Index n, const Values<T>& chunk) {
+                      kernels<T>().forward_narrow(packed + starts[strip] + k, chunk.weights, n,
                                                   x + grid.first_input(strip) * lanes, sums, lanes);
                   });
     });
@@ -89,8 +89,8 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
             const Index t = out_tile * grid.tiles_in() + in_tile;
             const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);
             in_chunks(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], false, 0,
-                      [&](Index k, Index n, const Values<T>& piece) {
-                          kernels<T>().forward(packed + starts[t] + k, piece.weights, n,
+                      [&](Index k, Index n, const Values<T>& chunk) {
+                          kernels<T>().forward(packed + starts[t] + k, chunk.weights, n,
                                                x + grid.first_input(in_tile) * lanes,
                                                y + first * lanes, lanes, kind);
                       });
@@ -100,7 +100,7 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
 }
 
 // A strip of inputs, or a part of one, belongs to one task: it adds to its own rows of dx and
-// nobody else's, output by output however strips are cut.  Without dx, as in the first layer of a
+// no others, output by output however strips are cut.  Without dx, as in the first layer of a
 // network, all tiles are independent.
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
@@ -115,8 +115,8 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
         const Index first = grid.first_input(in_tile) * lanes;
         const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, limit);
         in_chunks(values.at(begin), begin, end - begin, changes_weights(rule), step.rounding_seed,
-                  [&](Index k, Index n, const Values<T>& piece) {
-                      kernels<T>().backward(rule, packed + begin + k, piece, n, x + first,
+                  [&](Index k, Index n, const Values<T>& chunk) {
+                      kernels<T>().backward(rule, packed + begin + k, chunk, n, x + first,
                                             dy + grid.first_output(out_tile) * lanes,
                                             dx == nullptr ? nullptr : dx + first, lanes, step,
                                             kind);
