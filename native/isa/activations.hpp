@@ -86,6 +86,20 @@ struct AllRelu {
     }
 };
 
+struct Silu {
+    static constexpr const char* name = "silu";
+    static constexpr DerivedFrom derived_from = DerivedFrom::input;
+    template <typename T>
+    static T value(T z, T slope) {
+        return z * Logistic::value(z, slope);
+    }
+    template <typename T>
+    static T chain(T d, T z, T slope) {
+        const T s = Logistic::value(z, slope);
+        return d * (s * (1 + z * (1 - s)));
+    }
+};
+
 template <typename A, typename T>
 void activate(T slope, T* y, Index n) {
     if constexpr (std::is_same_v<A, Identity>) return;
@@ -112,4 +126,5 @@ constexpr ActivationKernel<T> kActivation = {.name = A::name,
 template <typename T>
 constexpr ActivationKernel<T> kActivations[] = {kActivation<Identity, T>,  kActivation<Relu, T>,
                                                 kActivation<LeakyRelu, T>, kActivation<Tanh, T>,
-                                                kActivation<Logistic, T>,  kActivation<AllRelu, T>};
+                                                kActivation<Logistic, T>,  kActivation<AllRelu, T>,
+                                                kActivation<Silu, T>};

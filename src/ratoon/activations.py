@@ -78,5 +78,9 @@ ACTIVATIONS = {
     "tanh": Activation(lambda z, _: np.tanh(z), lambda graph, z, _: graph.add("Tanh", z)),
     "logistic": Activation(lambda z, _: sigmoid(z), lambda graph, z, _: graph.add("Sigmoid", z)),
     "all_relu": Activation(_leaky, _leaky_onnx, slope=0.6, alternates=True),
+    "silu": Activation(
+        lambda z, _: z * sigmoid(z),
+        lambda graph, z, _: graph.add("Mul", z, graph.add("Sigmoid", z)),
+    ),
 }
 """Activations by name."""

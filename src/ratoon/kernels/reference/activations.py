@@ -6,11 +6,11 @@ import numpy as np
 
 from ratoon.arrays import Array
 
-DERIVED_FROM_INPUT = {"all_relu"}
+DERIVED_FROM_INPUT = {"all_relu", "silu"}
 """Activations whose output does not determine the derivative.
 
 The slope of All-ReLU may be negative, and then both a positive and a negative input give a positive
-output.
+output; SiLU falls and rises again.
 """
 
 
@@ -31,9 +31,9 @@ def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
     elif kind == "tanh":
         y[...] = np.tanh(y)
     elif kind == "logistic":
-        # Written with exp(-|y|), which is at most 1, so that nothing overflows.
-        small = np.exp(-np.abs(y))
-        y[...] = np.where(y >= 0, 1, small) / (1 + small)
+        y[...] = _logistic(y)
+    elif kind == "silu":
+        y *= _logistic(y)
     elif kind != "identity":
         raise ValueError(f"there is no activation {kind!r}")
 
@@ -60,5 +60,14 @@ def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
         d *= 1 - y**2
     elif kind == "logistic":
         d *= y * (1 - y)
+    elif kind == "silu":
+        s = _logistic(y)
+        d *= s * (1 + y * (1 - s))
     elif kind != "identity":
         raise ValueError(f"there is no activation {kind!r}")
+
+
+def _logistic(z: Array) -> Array:
+    # Written with exp(-|z|), which is at most 1, so that nothing overflows.
+    small = np.exp(-np.abs(z))
+    return np.asarray(np.where(z >= 0, 1, small) / (1 + small))
