@@ -8,7 +8,15 @@
 namespace ratoon {
 
 // `store` and `add` write gradients to the first array; `add` is for native code only.
-enum class Rule : int { add = -1, store = 0, sgd = 1, momentum = 2, nesterov = 3, adam = 4 };
+enum class Rule : int {
+    add = -1,
+    store = 0,
+    sgd = 1,
+    momentum = 2,
+    nesterov = 3,
+    adam = 4,
+    rmsprop = 5
+};
 
 // The numbers above, from `store` on, are places in this table.
 struct RuleInfo {
@@ -22,6 +30,7 @@ constexpr RuleInfo kRules[] = {
     {.name = "momentum", .n_arrays = 1, .is_linear = true},
     {.name = "nesterov", .n_arrays = 1, .is_linear = true},
     {.name = "adam", .n_arrays = 2, .is_linear = false},
+    {.name = "rmsprop", .n_arrays = 1, .is_linear = false},
 };
 constexpr int kNumberOfRules = int(sizeof(kRules) / sizeof(kRules[0]));
 
@@ -35,8 +44,9 @@ constexpr const RuleInfo& info_of(Rule rule) {
 //   momentum   v = mu v - lr g;  w += v
 //   nesterov   v = mu v - lr g;  w += mu v - lr g
 //   adam       m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2;  w += -lr m / (sqrt(s) c + eps)
+//   rmsprop    s = b2 s + (1 - b2) g^2;  w += -lr g / (sqrt(s) c + eps)
 // where g already has l2 * w added, and w loses shrink * w on top (the released SET code's decay;
-// with shrink = lr * decay also AdamW's).  For Adam, b1 is mu, and lr and c hold the bias
+// with shrink = lr * decay also AdamW's).  For Adam, b1 is mu; lr and c hold bias
 // corrections.
 template <typename T>
 struct Step {
@@ -49,7 +59,7 @@ struct Step {
 template <typename T>
 struct Values {
     T* weights = nullptr;
-    T* first = nullptr;      // momentum, or Adam's first moment; the gradient under store and add
+    T* first = nullptr;      // momentum, or a moment; the gradient under store and add
     T* second = nullptr;     // Adam's second moment
     Half* halves = nullptr;  // weights in bfloat16, instead of `weights`; see bfloat16.hpp
     Values at(Index slot) const {
@@ -78,6 +88,12 @@ RATOON_INLINE void apply_rule(const Values<T>& values, Index k, V gradient, cons
             const V v = A::all(step.mu) * A::get(values.first + k) - A::all(step.lr) * g;
             A::put(values.first + k, v);
             change = rule == Rule::momentum ? v : A::all(step.mu) * v - A::all(step.lr) * g;
+        } else if constexpr (rule == Rule::rmsprop) {
+            const V s =
+                A::all(step.beta2) * A::get(values.first + k) + A::all(1 - step.beta2) * g * g;
+            A::put(values.first + k, s);
+            change = -A::all(step.lr) * g /
+                     (A::root(s) * A::all(step.correction) + A::all(step.adam_eps));
         } else {
             static_assert(rule == Rule::adam);
             const V m = A::all(step.mu) * A::get(values.first + k) + A::all(1 - step.mu) * g;
@@ -106,6 +122,8 @@ RATOON_INLINE void with_rule(Rule rule, F f) {
             return f.template operator()<Rule::nesterov>();
         case Rule::adam:
             return f.template operator()<Rule::adam>();
+        case Rule::rmsprop:
+            return f.template operator()<Rule::rmsprop>();
         case Rule::add:
             return f.template operator()<Rule::add>();
     }

@@ -14,11 +14,13 @@ LARGE = large_topologies()
 STEP = Step(lr=0.5, mu=0.8, l2=0.1, shrink=0.01, beta2=0.9, adam_eps=0.01, correction=1.5)
 
 
-def state(case):
-    """Return what a rule may need: a first array of any sign, a second one well above 0."""
+def state(case, rule):
+    """Return arrays for a rule: means of squares well above 0, others of any sign."""
     rng = np.random.default_rng(9)
     size = case.weights.size
     first, second = rng.uniform(-1, 1, size), rng.uniform(0.5, 1, size)
+    if rule == Rule.RMSPROP:
+        first, second = second, first
     return first.astype(case.weights.dtype), second.astype(case.weights.dtype)
 
 
@@ -30,7 +32,7 @@ def check_forward(case, n_threads=1):
 
 
 def check_backward(case, rule, with_dx=True):
-    w, (v, s) = case.weights.copy(), state(case)
+    w, (v, s) = case.weights.copy(), state(case, rule)
     exact_w, _, x, dy = case.exact()
     exact_v, exact_s = v.astype(np.float64), s.astype(np.float64)
 
@@ -107,7 +109,7 @@ def bits_of_all_rules(case, n_threads):
     y = kernels.forward(case.topology, case.weights, case.bias, case.x, n_threads=n_threads)
     found = [y]
     for rule in Rule:
-        w, (v, s) = case.weights.copy(), state(case)
+        w, (v, s) = case.weights.copy(), state(case, rule)
         dx = kernels.backward(
             case.topology,
             rule,
@@ -144,6 +146,8 @@ def test_update_agrees_with_its_twin(rule, size, dtype, seed, isa):
     rng = np.random.default_rng(seed)
     w, v, g = (rng.uniform(-1, 1, size).astype(dtype) for _ in range(3))
     s = rng.uniform(0.5, 1, size).astype(dtype)
+    if rule == Rule.RMSPROP:
+        v, s = s, v
     exact_w, exact_v, exact_g, exact_s = (array.astype(np.float64) for array in (w, v, g, s))
 
     with use_isa(isa):

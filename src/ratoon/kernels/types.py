@@ -33,6 +33,7 @@ class Rule(IntEnum):
     MOMENTUM = 2
     NESTEROV = 3
     ADAM = 4
+    RMSPROP = 5
 
 
 @dataclass(frozen=True)

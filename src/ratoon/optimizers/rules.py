@@ -156,7 +156,65 @@ class Adam:
         )
 
 
-OPTIMIZERS: dict[str, type[NamedOptimizer]] = {"sgd": SGD, "adam": Adam}
+@dataclass(frozen=True)
+class RMSprop:
+    """Adam without its first moment: one array per connection instead of two.
+
+    The square root of a running mean of squared gradients divides the gradient (Tieleman and
+    Hinton, 2012).  As in Adam the mean is corrected for its start at 0, and weight decay is
+    decoupled.
+
+    Parameters
+    ----------
+    beta_2 : float, default=0.99
+        How slowly the mean of squares forgets.
+    adam_eps : float, default=1e-8
+        Added to the root.  Not SET's ``epsilon``.
+    weight_decay : float, default=0.0
+        Fraction of a weight lost per step, times the learning rate.
+
+    Examples
+    --------
+    >>> RMSprop().n_states
+    1
+    """
+
+    default_learning_rate: ClassVar[float] = 1e-3
+
+    beta_2: float = 0.99
+    adam_eps: float = 1e-8
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fraction("beta_2", self.beta_2, owner="RMSprop")
+        _check_decay(self.weight_decay, "RMSprop")
+        if not self.adam_eps > 0:
+            raise InvalidParameterError(
+                f"RMSprop: `adam_eps` must be positive, got {self.adam_eps!r}."
+            )
+
+    @property
+    def rule(self) -> Rule:
+        """The native rule."""
+        return Rule.RMSPROP
+
+    @property
+    def n_states(self) -> int:
+        """The mean of squares."""
+        return 1
+
+    def step(self, lr: float, number: int) -> Step:
+        """Return the hyperparameters of one step, bias correction included."""
+        return Step(
+            lr,
+            shrink=lr * self.weight_decay,
+            beta2=self.beta_2,
+            adam_eps=self.adam_eps,
+            correction=1.0 / math.sqrt(1.0 - self.beta_2 ** (number + 1)),
+        )
+
+
+OPTIMIZERS: dict[str, type[NamedOptimizer]] = {"sgd": SGD, "adam": Adam, "rmsprop": RMSprop}
 """Optimizers by the name that estimators know them by."""
 
 

@@ -94,6 +94,10 @@ def update(
         first[:] = step.mu * first + (1 - step.mu) * g
         second[:] = step.beta2 * second + (1 - step.beta2) * g**2
         change = -step.lr * first / (np.sqrt(second) * step.correction + step.adam_eps)
+    elif rule == Rule.RMSPROP:
+        assert first is not None
+        first[:] = step.beta2 * first + (1 - step.beta2) * g**2
+        change = -step.lr * g / (np.sqrt(first) * step.correction + step.adam_eps)
     else:
         raise ValueError(f"there is no rule {rule!r}")
     weights += change - step.shrink * weights
