@@ -90,7 +90,7 @@ def test_adam_is_that_of_the_paper():
         assert_allclose(w, theta, rtol=1e-14)
 
 
-def test_decay_of_either_form_is_added():
+def test_both_forms_of_decay_are_applied():
     for step, expected in (
         (Step(lr=0.1, l2=0.5), 2 - 0.1 * (3 + 1)),
         (Step(lr=0.1, shrink=0.5), 0.7),

@@ -77,7 +77,7 @@ def update(
     first: Array | None = None,
     second: Array | None = None,
 ) -> None:
-    """Apply a rule to gradients that are at hand, in place."""
+    """Apply a rule to given gradients, in place."""
     _native.update(int(rule), weights, first, second, gradient, step.native(weights.dtype))
 
 

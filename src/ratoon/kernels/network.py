@@ -20,9 +20,9 @@ from ratoon.topology import Topology
 
 Progress = Callable[[int], None]
 Samples = _native.Samples | DiskRows
-"""Samples in memory, or rows on disk that are read piece by piece."""
+"""Samples in memory, or rows on disk that are read chunk by chunk."""
 Pace = _native.Pace
-"""What training found out about how many threads are quickest; to be handed on."""
+"""Measured speed by number of threads; passed on from one network to the next."""
 
 NO_SCALING = Scaling()
 
@@ -68,7 +68,7 @@ def sparse_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return _native.Samples.csr(
-        np.array(matrix.indptr, dtype=np.int64),  # a copy: nobody else can change it
+        np.array(matrix.indptr, dtype=np.int64),  # a copy, which cannot be changed from outside
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
         np.ascontiguousarray(matrix.data, dtype=dtype),
         matrix.shape[1],
@@ -77,7 +77,7 @@ def sparse_samples(x: Any, dtype: DTypeLike) -> _native.Samples:
 
 @dataclass(frozen=True)
 class EpochOutcome:
-    """What one run over minibatches came to."""
+    """The result of one run over minibatches."""
 
     loss: float
     steps_done: int
@@ -85,14 +85,14 @@ class EpochOutcome:
 
 
 class NativeNetwork:
-    """Layers as native code sees them; the arrays stay the caller's and are changed in place."""
+    """Layers as native code sees them; the arrays belong to the caller and are changed in place."""
 
     def __init__(
         self, dtype: DTypeLike, loss: str, n_threads: int, pace: Pace | None = None
     ) -> None:
-        """Begin without layers; ``pace`` is what earlier networks of the same training found out.
+        """Begin without layers; ``pace`` has what earlier networks of this training measured.
 
-        Training uses ``n_threads`` or one thread, whichever is quicker at the moment.
+        Training uses ``n_threads`` or one thread, whichever is faster at the moment.
         """
         self.dtype = np.dtype(dtype)
         kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32

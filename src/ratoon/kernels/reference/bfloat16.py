@@ -1,4 +1,4 @@
-"""Rounding to bfloat16 by chance, one weight at a time."""
+"""Rounding to bfloat16 at random, one weight at a time."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def update(
     first: Array | None = None,
     second: Array | None = None,
 ) -> None:
-    """Apply a rule to gradients that are at hand, in place; the formulas are in `native/rules.hpp`.
+    """Apply a rule to given gradients, in place; the formulas are in `native/rules.hpp`.
 
     Examples
     --------

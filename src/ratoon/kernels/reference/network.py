@@ -215,8 +215,8 @@ class ReferenceNetwork:
         output = flow.y.T if offset is None else flow.y.T + offset[rows]
         losses, errors = sample_losses(self.loss, output, targets[rows])
         counts = weights[rows] > 0
-        share = weights[rows][counts] / weights[rows].sum() if counts.any() else 0.0
-        flow.error[:, counts] = errors[counts].T * share
+        fraction = weights[rows][counts] / weights[rows].sum() if counts.any() else 0.0
+        flow.error[:, counts] = errors[counts].T * fraction
         return float((losses[counts] * weights[rows][counts]).sum())
 
     def _backward(self, flows: list[Flow], rule: Rule, step: Step) -> None:
@@ -281,7 +281,7 @@ def blocks_of(batch: int) -> Blocks:
 
 
 def is_read_sparsely(samples: Any, batch: int) -> bool:
-    """Tell whether training looks at the stored entries only: few in a minibatch, many features."""
+    """Return whether training reads the stored entries only, as it does where they are rare."""
     if not scipy.sparse.issparse(samples):
         return False
     n_rows, n_features = samples.shape
