@@ -45,6 +45,18 @@ double squared_error(const T* output, const T* target, Index n, T* error) {
     return sum;
 }
 
+// Half the square of an error up to 1, and linear with slope 1 beyond.
+template <typename T>
+double huber(const T* output, const T* target, Index n, T* error) {
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+        const double e = double(output[i]) - double(target[i]), size = std::abs(e);
+        sum += size <= 1 ? 0.5 * e * e : size - 0.5;
+        error[i] = T(size <= 1 ? e : std::copysign(1.0, e));
+    }
+    return sum;
+}
+
 template <typename T>
 struct Loss {
     const char* name;
@@ -58,6 +70,7 @@ constexpr Loss<T> kLosses[] = {
     {.name = "softmax_cross_entropy", .of_sample = softmax_cross_entropy<T>},
     {.name = "sigmoid_cross_entropy", .of_sample = sigmoid_cross_entropy<T>},
     {.name = "squared_error", .of_sample = squared_error<T>},
+    {.name = "huber", .of_sample = huber<T>},
 };
 template <typename T>
 constexpr int kNumberOfLosses = int(sizeof(kLosses<T>) / sizeof(kLosses<T>[0]));

@@ -53,10 +53,17 @@ def _squared_error(z: Array, t: Array) -> Array:
     return np.asarray(0.5 * np.square(z - t).sum(axis=1))
 
 
+def _huber(z: Array, t: Array) -> Array:
+    size = np.abs(z - t)
+    each = np.where(size <= 1, 0.5 * np.square(size), size - 0.5)
+    return np.asarray(each.sum(axis=1))
+
+
 LOSSES = {
     "softmax_cross_entropy": Loss(_softmax_cross_entropy, reading="softmax"),
     "sigmoid_cross_entropy": Loss(_sigmoid_cross_entropy, reading="sigmoid"),
     "squared_error": Loss(_squared_error, reading="margin", is_for_numbers=True),
+    "huber": Loss(_huber, is_for_numbers=True),
 }
 """Losses by name."""
 

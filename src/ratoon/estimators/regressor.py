@@ -54,7 +54,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     dropout : float, default=0.0
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
-        ``"squared_error"``, which is also ``"auto"``.
+        ``"squared_error"``, which is also ``"auto"``, or ``"huber"``: the squared error up to one
+        standard deviation of the target, and linear beyond, so that outliers count less.
     solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
@@ -308,6 +309,11 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
             raise InvalidParameterError(
                 f'{type(self).__name__}: `loss` must be "auto" or one of {REGRESSION_LOSSES}, got'
                 f" {self.loss!r}."
+            )
+        if self.loss != "squared_error" and self.solver == "ridge":
+            raise InvalidParameterError(
+                f'{type(self).__name__}: `solver="ridge"` minimises the squared error, got'
+                f' loss={self.loss!r}.\n  Set `solver="adam"`, or leave the loss at "auto".'
             )
         return self.loss
 
