@@ -47,8 +47,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         start at 0, and ever fewer come until half of training is over.  With
         ``preset="paper"`` both are SET as published.
     activation : str, default="relu"
-        ``"relu"``, ``"leaky_relu"``, ``"all_relu"``, ``"tanh"``, ``"logistic"`` or
-        ``"identity"``.
+        Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
+        ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
         Of leaky ReLU (0.01 unless given) and All-ReLU (0.6 unless given).
     dropout : float, default=0.0
@@ -56,7 +56,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     loss : str, default="auto"
         ``"squared_error"``, which is also ``"auto"``, or ``"huber"``: the squared error up to one
         standard deviation of the target, and linear beyond, so that outliers count less.
-    solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
+    solver : "auto", "ridge", name of ``ratoon.optimizers.OPTIMIZERS`` or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
         (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
