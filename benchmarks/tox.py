@@ -25,7 +25,7 @@ from references.released import accuracies
 from ratoon.datasets import read
 from ratoon.evolution import SET, Static, Strategy
 from ratoon.kernels import Scaling
-from ratoon.kernels.types import LOSSES
+from ratoon.losses import LOSSES
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan

@@ -18,45 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "absent_scan.hpp"
 #include "kernels.hpp"
 #include "linear.hpp"
 
 namespace ratoon {
 
-#define RATOON_DECLARE(isa)  \
-    namespace isa {          \
-    Scan<float> scan_f32();  \
-    Scan<double> scan_f64(); \
-    }
-RATOON_DECLARE(baseline)
-#if defined(__x86_64__)
-RATOON_DECLARE(avx2)
-RATOON_DECLARE(avx512)
-#endif
-
 namespace {
-
-template <typename T>
-Scan<T> pick(Scan<float> f32, Scan<double> f64) {
-    if constexpr (sizeof(T) == 4) {
-        (void)f64;
-        return f32;
-    } else {
-        (void)f32;
-        return f64;
-    }
-}
-
-template <typename T>
-Scan<T> scan_in_use() {
-#if defined(__x86_64__)
-    const std::string isa = isa_in_use();
-    if (isa == "avx512") return pick<T>(avx512::scan_f32(), avx512::scan_f64());
-    if (isa == "avx2") return pick<T>(avx2::scan_f32(), avx2::scan_f64());
-#endif
-    return pick<T>(baseline::scan_f32(), baseline::scan_f64());
-}
 
 // Where a connection is, if it is there.
 class Finder {
@@ -211,7 +178,6 @@ class Search {
     Search(const Topology& topology, std::span<const Index> kept, const Factors<T>& factors,
            Index count)
         : factors_(factors),
-          scan_(scan_in_use<T>()),
           occupied_(topology, kept),
           inputs_(sorted_by_norm(factors.x, topology.grid().n_in, factors.depth)),
           outputs_(sorted_by_norm(factors.d, topology.grid().n_out, factors.depth)),
@@ -267,7 +233,7 @@ class Search {
             Index next = 0;
             while (next < n_panels) {
                 Hits<T> hits{places.data(), Index(places.size()), 0};
-                next = scan_(rows, panels, next, n_panels, pool_.least(), hits);
+                next = kernels<T>().scan(rows, panels, next, n_panels, pool_.least(), hits);
                 for (Index h = 0; h < hits.size; ++h) {
                     const Hit<T>& hit = places[std::size_t(h)];
                     consider({hit.magnitude, inputs_.neurons[i + hit.row],
@@ -288,7 +254,6 @@ class Search {
     }
 
     const Factors<T>& factors_;
-    Scan<T> scan_;
     Occupied occupied_;
     ByNorm inputs_, outputs_;
     double slack_;

@@ -1,9 +1,9 @@
 // Weights in bfloat16: the upper half of a float, which halves their memory.
 //
-// Kernels know floats only: a piece of the weights is widened, worked with and rounded back while
-// it stays in the first-level cache.  Rounding goes up or down by chance, in proportion to what is
-// lost, so that it is right in the mean; to the nearest, a step below 1/512 of a weight would be
-// lost every time and training would stand still.  The chances are a pure function of
+// Kernels compute with floats only: a chunk of the weights is widened, worked with and rounded back
+// while it stays in the first-level cache.  Rounding goes up or down at random, in proportion to
+// what is lost, so that it is right in the mean; to the nearest, a step below 1/512 of a weight
+// would be lost every time and training would stop.  The random numbers are a pure function of
 // (seed, slot), so neither threads nor tiles change them.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace ratoon {
 
 inline float from_bfloat16(Half half) { return std::bit_cast<float>(std::uint32_t(half) << 16); }
 
-// `noise` below 2^16 is what decides; what is no number stays none.
+// `noise` below 2^16 decides whether to round up; NaN stays NaN.
 inline Half to_bfloat16(float w, std::uint32_t noise) {
     const auto bits = std::bit_cast<std::uint32_t>(w);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return Half(bits >> 16 | 0x40u);
@@ -30,8 +30,8 @@ inline Half nearest_bfloat16(float w) {
     return to_bfloat16(w, 0x7fffu + (std::bit_cast<std::uint32_t>(w) >> 16 & 1u));
 }
 
-// Rounds the weights of slots first .. first + n by chance: four decisions from one random word.
-inline void round_by_chance(const float* weights, std::uint64_t seed, Index first, Index n,
+// Rounds the weights of slots first .. first + n at random: four decisions from one random word.
+inline void round_at_random(const float* weights, std::uint64_t seed, Index first, Index n,
                             Half* halves) {
     const auto one = [&](Index k, std::uint64_t bits, int q) {
         halves[k] = to_bfloat16(weights[k], std::uint32_t(bits >> (16 * q)) & 0xffffu);
@@ -49,24 +49,22 @@ inline void round_by_chance(const float* weights, std::uint64_t seed, Index firs
     }
 }
 
-inline bool changes_weights(Rule rule) { return rule != Rule::store && rule != Rule::add; }
-
-// Calls work(k, size, values) for the slots first .. first + n, in pieces that begin at k, with
+// Calls work(k, size, values) for the slots first .. first + n, in chunks that begin at k, with
 // weights as numbers; and puts changed ones back.  `values` are those of slot `first` onwards.
 template <typename T, typename Work>
-void in_pieces(const Values<T>& values, Index first, Index n, bool changed, std::uint64_t seed,
+void in_chunks(const Values<T>& values, Index first, Index n, bool changed, std::uint64_t seed,
                Work work) {
     if constexpr (std::is_same_v<T, float>) {
         if (values.halves != nullptr) {
-            constexpr Index kPiece = 2048;
-            float weights[kPiece];
-            for (Index k = 0; k < n; k += kPiece) {
-                const Index size = std::min(kPiece, n - k);
+            constexpr Index kChunk = 2048;
+            float weights[kChunk];
+            for (Index k = 0; k < n; k += kChunk) {
+                const Index size = std::min(kChunk, n - k);
                 for (Index i = 0; i < size; ++i) weights[i] = from_bfloat16(values.halves[k + i]);
-                Values<float> piece = values.at(k);
-                piece.weights = weights;
-                work(k, size, piece);
-                if (changed) round_by_chance(weights, seed, first + k, size, values.halves + k);
+                Values<float> chunk = values.at(k);
+                chunk.weights = weights;
+                work(k, size, chunk);
+                if (changed) round_at_random(weights, seed, first + k, size, values.halves + k);
             }
             return;
         }

@@ -32,22 +32,18 @@ void bound_forward(const Topology& topology, Vector<const T> weights, Vector<con
                       {});
 }
 
-Rule checked_rule(int rule) {
-    require(rule >= 0 && rule <= int(Rule::adam), "unknown update rule");
-    return Rule(rule);
-}
-
 // Values for a rule over n connections, with everything the rule touches present.
 template <typename T>
 Values<T> checked_values(Rule rule, const OptionalVector<T>& weights,
                          const OptionalVector<T>& first, const OptionalVector<T>& second, Index n) {
     require(weights.has_value() || rule == Rule::store, "this rule needs weights");
-    require(first.has_value() || rule == Rule::sgd, "this rule needs its first array");
-    require(second.has_value() || rule != Rule::adam, "Adam needs its second moments");
     if (weights) require_size(*weights, n, "weights");
     if (first) require_size(*first, n, "first");
     if (second) require_size(*second, n, "second");
-    return {data_or_null(weights), data_or_null(first), data_or_null(second), nullptr};
+    const Values<T> values{data_or_null(weights), data_or_null(first), data_or_null(second),
+                           nullptr};
+    require_arrays(rule, values);
+    return values;
 }
 
 template <typename T>
@@ -78,15 +74,14 @@ void bound_update(int rule_number, Vector<T> weights, OptionalVector<T> first,
 
 template <typename T>
 void bound_activate(int kind, T slope, Vector<T> y) {
-    require(kind >= 0 && kind <= int(Activation::all_relu), "unknown activation");
-    kernels<T>().activate(Activation(kind), slope, y.data(), Index(y.size()));
+    checked_activation<T>(kind).activate(slope, y.data(), Index(y.size()));
 }
 
 template <typename T>
 void bound_derive(int kind, T slope, Vector<const T> y, Vector<T> d) {
-    require(kind >= 0 && kind <= int(Activation::all_relu), "unknown activation");
+    const ActivationKernel<T>& activation = checked_activation<T>(kind);
     require_size(y, Index(d.size()), "y");
-    kernels<T>().derive(Activation(kind), slope, y.data(), T(1), d.data(), Index(d.size()));
+    activation.derive(slope, y.data(), T(1), d.data(), Index(d.size()));
 }
 
 template <typename T>
@@ -136,6 +131,19 @@ void bind_for(nb::module_& m, const char* step_name) {
 void bind_linear(nb::module_& m) {
     bind_for<float>(m, "StepF32");
     bind_for<double>(m, "StepF64");
+    // The tables, for Python to look numbers up by name.
+    m.def("activations", [] {
+        std::vector<std::tuple<std::string, bool>> table;  // name, whether derived from the input
+        for (const auto& each : kernels<float>().activations) {
+            table.emplace_back(each.name, each.derived_from == DerivedFrom::input);
+        }
+        return table;
+    });
+    m.def("rules", [] {
+        std::vector<std::tuple<std::string, int>> table;  // name, arrays per connection
+        for (const RuleInfo& each : kRules) table.emplace_back(each.name, each.n_arrays);
+        return table;
+    });
 }
 
 }  // namespace ratoon

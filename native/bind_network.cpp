@@ -7,10 +7,9 @@
 namespace ratoon {
 namespace {
 
-// Samples with the arrays they live in, so that Python cannot free them under our feet.
+// Samples with the arrays they live in, so that Python cannot free them in the meantime.
 struct HeldSamples {
     Samples view;
-    bool csr_is_f64 = false;
     std::vector<nb::object> kept;
 };
 
@@ -22,20 +21,11 @@ HeldSamples dense_samples(const Strided<T>& x) {
     require(x.shape(0) == 0 || x.shape(1) == 0 || x.stride(1) == 1,
             "the features of a sample must be contiguous");
     require(x.stride(0) >= 0, "rows must follow each other in memory");
-    HeldSamples held;
-    held.view.n_rows = Index(x.shape(0));
-    held.view.n_features = Index(x.shape(1));
-    held.view.row_stride = Index(x.stride(0));
-    if constexpr (sizeof(T) == 4) {
-        held.view.dense_f32 = x.data();
-    } else {
-        held.view.dense_f64 = x.data();
-    }
-    held.kept.push_back(nb::cast(x));
-    return held;
+    const DenseRows<T> rows{.data = x.data(), .stride = Index(x.stride(0))};
+    return {{Index(x.shape(0)), Index(x.shape(1)), rows}, {nb::cast(x)}};
 }
 
-// Every index is looked at before any kernel sees it.
+// Every index is checked before any kernel uses it.
 template <typename T>
 HeldSamples csr_samples(const Vector<const Index>& row_starts,
                         const Vector<const std::int32_t>& columns, const Vector<const T>& values,
@@ -52,18 +42,68 @@ HeldSamples csr_samples(const Vector<const Index>& row_starts,
         const std::int32_t j = columns.data()[k];
         require(j >= 0 && j < n_features, "a column index is out of range");
     }
-    HeldSamples held;
-    held.view.n_rows = n_rows;
-    held.view.n_features = n_features;
-    held.view.row_starts = row_starts.data();
-    held.view.columns = columns.data();
-    held.view.csr_values = values.data();
-    held.csr_is_f64 = sizeof(T) == 8;
-    held.kept = {nb::cast(row_starts), nb::cast(columns), nb::cast(values)};
-    return held;
+    const CsrRows<T> rows{
+        .starts = row_starts.data(), .columns = columns.data(), .values = values.data()};
+    return {{n_rows, n_features, rows},
+            {nb::cast(row_starts), nb::cast(columns), nb::cast(values)}};
 }
 
-// Marks a network as at work.  Its working memory serves one call at a time: neither another thread
+template <typename T>
+Standardize<T> checked_scaling(const OptionalVector<const T>& shift,
+                               const OptionalVector<const T>& scale, T clip,
+                               const Samples& samples) {
+    if (shift) require_size(*shift, samples.n_features, "shift");
+    if (scale) require_size(*scale, samples.n_features, "scale");
+    require(!shift || !samples.is_sparse(), "sparse samples cannot be shifted");
+    return {data_or_null(shift), data_or_null(scale), clip};
+}
+
+// A minibatch with everything it refers to.  The order is a copy, so it stays as it was checked.
+template <typename T>
+class HeldMinibatch {
+  public:
+    HeldMinibatch(HeldSamples samples, const Rows<const T>& targets,
+                  const OptionalVector<const T>& sample_weights,
+                  const std::optional<Rows<const T>>& offset, const OptionalVector<const T>& shift,
+                  const OptionalVector<const T>& scale, T clip, const Vector<const Index>& order,
+                  std::uint64_t dropout_seed, Index step)
+        : samples_(std::move(samples)),
+          order_(order.data(), order.data() + order.size()),
+          n_out_(Index(targets.shape(1))) {
+        const Index n_rows = samples_.view.n_rows;
+        require(Index(targets.shape(0)) == n_rows, "targets must be (samples, outputs)");
+        if (sample_weights) require_size(*sample_weights, n_rows, "sample weights");
+        if (offset) require_size(*offset, n_rows * n_out_, "offset");
+        for (const Index row : order_) {
+            require(row >= 0 && row < n_rows, "order names an unknown sample");
+        }
+        view_ = {.samples = &samples_.view,
+                 .how = checked_scaling<T>(shift, scale, clip, samples_.view),
+                 .targets = {targets.data(), data_or_null(sample_weights),
+                             offset ? offset->data() : nullptr},
+                 .order = order_,
+                 .dropout_seed = dropout_seed,
+                 .step = step};
+        kept_.push_back(nb::cast(targets));
+        for (const auto& array : {sample_weights, shift, scale}) {
+            if (array) kept_.push_back(nb::cast(*array));
+        }
+        if (offset) kept_.push_back(nb::cast(*offset));
+    }
+    HeldMinibatch(const HeldMinibatch&) = delete;
+
+    const Minibatch<T>& view() const { return view_; }
+    Index n_out() const { return n_out_; }
+
+  private:
+    HeldSamples samples_;
+    std::vector<Index> order_;
+    Index n_out_;
+    Minibatch<T> view_;
+    std::vector<nb::object> kept_;
+};
+
+// Marks a network as in use.  Its working memory serves one call at a time: neither another thread
 // nor a progress function may start a second one.
 class AtWork {
   public:
@@ -83,7 +123,7 @@ template <typename T>
 struct HeldNetwork {
     std::vector<Layer<T>> layers;
     std::vector<nb::object> kept;
-    Loss loss;
+    const Loss<T>& loss;
     int n_threads;
     std::shared_ptr<Pace> pace;
     std::optional<Network<T>> network;  // made at first use, when all layers are there
@@ -105,7 +145,7 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weig
     const Grid& grid = topology->grid();
     require(self.layers.empty() || self.layers.back().topology->grid().n_out == grid.n_in,
             "a layer must have as many inputs as the one before has outputs");
-    require(activation >= 0 && activation <= int(Activation::all_relu), "unknown activation");
+    checked_activation<T>(activation);
     require(dropout >= 0 && dropout < 1, "the dropout rate must be in [0, 1)");
     const Index n = topology->n_connections();
     require_size(weights, n, "weights");
@@ -123,7 +163,7 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weig
         layer.values.weights = weights.data();
     }
     layer.bias = {bias.data(), data_or_null(bias_first), data_or_null(bias_second), nullptr};
-    layer.activation = Activation(activation);
+    layer.activation = activation;
     layer.slope = slope;
     layer.dropout = dropout;
     self.layers.push_back(layer);
@@ -136,30 +176,35 @@ void add_layer(HeldNetwork<T>& self, const TopologyPtr& topology, Vector<W> weig
 }
 
 template <typename T>
-Standardize<T> checked_scaling(const OptionalVector<const T>& shift,
-                               const OptionalVector<const T>& scale, T clip,
-                               const Samples& samples) {
-    if (shift) require_size(*shift, samples.n_features, "shift");
-    if (scale) require_size(*scale, samples.n_features, "scale");
-    require(!shift || samples.row_starts == nullptr, "sparse samples cannot be shifted");
-    return {data_or_null(shift), data_or_null(scale), clip};
+void check_samples(const Network<T>& network, const Samples& samples) {
+    require(samples.n_features == network.n_in(),
+            "samples have " + std::to_string(samples.n_features) + " features, the network takes " +
+                std::to_string(network.n_in()));
+    require(samples.suit<T>(), "sparse samples must have the number type of the network");
 }
 
+// The loss reads the output of the last layer, and its gradient starts there.
 template <typename T>
-void check_samples(const Network<T>& network, const HeldSamples& samples) {
-    require(samples.view.n_features == network.n_in(),
-            "samples have " + std::to_string(samples.view.n_features) +
-                " features, the network takes " + std::to_string(network.n_in()));
-    require(samples.view.row_starts == nullptr || samples.csr_is_f64 == (sizeof(T) == 8),
-            "sparse samples must have the number type of the network");
-}
-
-// The loss is told the output as the last layer leaves it, and sends its error back from there.
-template <typename T>
-void check_output(const Network<T>& network) {
+const Minibatch<T>& checked_minibatch(const Network<T>& network, const HeldMinibatch<T>& batch) {
+    check_samples(network, *batch.view().samples);
     const Layer<T>& last = network.layers().back();
-    require(last.activation == Activation::identity && last.dropout == 0,
+    require(last.activation == kIdentity && last.dropout == 0,
             "the last layer must be linear and without dropout to be trained");
+    require(batch.n_out() == network.n_out(), "targets must be (samples, outputs)");
+    return batch.view();
+}
+
+// One array per layer, of the size that size_of(layer) demands.
+template <typename T, typename Array, typename SizeOf>
+std::vector<T*> checked_arrays(const Network<T>& network, const std::vector<Array>& arrays,
+                               const char* name, SizeOf size_of) {
+    require(arrays.size() == network.layers().size(), "one array per layer is needed");
+    std::vector<T*> pointers;
+    for (std::size_t l = 0; l < arrays.size(); ++l) {
+        require_size(arrays[l], size_of(network.layers()[l]), name);
+        pointers.push_back(arrays[l].data());
+    }
+    return pointers;
 }
 
 // Runs pending signal handlers and the caller's progress function; remembers what they raised.
@@ -189,41 +234,25 @@ class PythonWatch {
 };
 
 template <typename T>
-nb::tuple train(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
-                OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
-                OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
-                Vector<const Index> order, Index batch, int rule, const std::vector<Step<T>>& steps,
-                std::uint64_t dropout_seed, Index first_step, nb::object progress) {
+nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch, int rule_number,
+                const std::vector<Step<T>>& steps, nb::object progress) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
-    check_samples(network, samples);
-    check_output(network);
-    const Index n = Index(order.size()), n_rows = samples.view.n_rows;
+    const Minibatch<T>& samples = checked_minibatch(network, epoch);
     require(batch >= 1, "a minibatch needs at least one sample");
-    require(Index(targets.shape(0)) == n_rows && Index(targets.shape(1)) == network.n_out(),
-            "targets must be (samples, outputs)");
-    if (sample_weights) require_size(*sample_weights, n_rows, "sample weights");
-    if (offset) require_size(*offset, n_rows * network.n_out(), "offset");
-    require(Index(steps.size()) == divided_up(n, batch), "one step per minibatch is needed");
-    for (Index k = 0; k < n; ++k) {
-        require(order.data()[k] >= 0 && order.data()[k] < n_rows, "order names an unknown sample");
-    }
-    require(rule > int(Rule::store) && rule <= int(Rule::adam), "unknown update rule");
+    require(Index(steps.size()) == divided_up(samples.size(), batch),
+            "one step per minibatch is needed");
+    const Rule rule = checked_rule(rule_number);
+    require(changes_weights(rule), "this rule does not train");
     for (const Layer<T>& layer : network.layers()) {
-        require(rule == int(Rule::sgd) || (layer.values.first && layer.bias.first),
-                "this rule needs momentum arrays");
-        require(rule != int(Rule::adam) || (layer.values.second && layer.bias.second),
-                "Adam needs second moments");
+        require_arrays(rule, layer.values);
+        require_arrays(rule, layer.bias);
     }
-    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
-    const Targets<T> what{targets.data(), data_or_null(sample_weights),
-                          offset ? offset->data() : nullptr};
     PythonWatch watch(std::move(progress));
     EpochResult result;
     {
         nb::gil_scoped_release release;
-        result = network.train(samples.view, what, how, order.data(), n, batch, Rule(rule),
-                               steps.data(), dropout_seed, first_step, std::ref(watch));
+        result = network.train(samples, batch, rule, steps, std::ref(watch));
     }
     watch.rethrow();
     return nb::make_tuple(result.loss, result.steps_done, result.diverged);
@@ -234,7 +263,7 @@ void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<co
              OptionalVector<const T> scale, T clip, Index stop_after, Rows<T> out) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
-    check_samples(network, samples);
+    check_samples(network, samples.view);
     require(stop_after < Index(network.layers().size()), "there is no such layer");
     const auto& last =
         stop_after < 0 ? network.layers().back() : network.layers()[std::size_t(stop_after)];
@@ -250,84 +279,54 @@ void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<co
     watch.rethrow();
 }
 
-// Everything about one minibatch that does not have to be trained on.
 template <typename T>
-Targets<T> checked_batch(const Network<T>& network, const HeldSamples& samples,
-                         const Rows<const T>& targets,
-                         const OptionalVector<const T>& sample_weights,
-                         const std::optional<Rows<const T>>& offset,
-                         const Vector<const Index>& order) {
-    check_samples(network, samples);
-    check_output(network);
-    const Index n_rows = samples.view.n_rows;
-    require(order.size() >= 1, "at least one sample is needed");
-    require(Index(targets.shape(0)) == n_rows && Index(targets.shape(1)) == network.n_out(),
-            "targets must be (samples, outputs)");
-    if (sample_weights) require_size(*sample_weights, n_rows, "sample weights");
-    if (offset) require_size(*offset, n_rows * network.n_out(), "offset");
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        require(order.data()[k] >= 0 && order.data()[k] < n_rows, "order names an unknown sample");
-    }
-    return {targets.data(), data_or_null(sample_weights), offset ? offset->data() : nullptr};
-}
-
-template <typename T>
-void signals(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
-             OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
-             OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
-             Vector<const Index> order, std::uint64_t dropout_seed, Index step,
+void signals(HeldNetwork<T>& self, const HeldMinibatch<T>& batch,
              const std::vector<Rows<T>>& inputs, const std::vector<Rows<T>>& deltas) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
-    const Targets<T> what = checked_batch(network, samples, targets, sample_weights, offset, order);
-    const Index n = Index(order.size());
-    const std::size_t n_layers = network.layers().size();
-    require(inputs.size() == n_layers && deltas.size() == n_layers,
-            "one array per layer is needed");
-    std::vector<T*> to_inputs, to_deltas;
-    for (std::size_t l = 0; l < n_layers; ++l) {
-        const Grid& grid = network.layers()[l].topology->grid();
-        require_size(inputs[l], grid.n_in * n, "inputs");
-        require_size(deltas[l], grid.n_out * n, "deltas");
-        to_inputs.push_back(inputs[l].data());
-        to_deltas.push_back(deltas[l].data());
-    }
-    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    const Minibatch<T>& samples = checked_minibatch(network, batch);
+    const Index n = samples.size();
+    require(n >= 1, "at least one sample is needed");
+    const auto to_inputs = checked_arrays(network, inputs, "inputs", [&](const Layer<T>& layer) {
+        return layer.topology->grid().n_in * n;
+    });
+    const auto to_deltas = checked_arrays(network, deltas, "deltas", [&](const Layer<T>& layer) {
+        return layer.topology->grid().n_out * n;
+    });
     nb::gil_scoped_release release;
-    network.signals(samples.view, what, how, order.data(), n, dropout_seed, step, to_inputs,
-                    to_deltas);
+    network.signals(samples, to_inputs, to_deltas);
 }
 
 template <typename T>
-double gradients(HeldNetwork<T>& self, const HeldSamples& samples, Rows<const T> targets,
-                 OptionalVector<const T> sample_weights, std::optional<Rows<const T>> offset,
-                 OptionalVector<const T> shift, OptionalVector<const T> scale, T clip,
-                 Vector<const Index> order, std::uint64_t dropout_seed, Index step,
+double gradients(HeldNetwork<T>& self, const HeldMinibatch<T>& batch,
                  const std::vector<Vector<T>>& of_weights,
                  const std::vector<Vector<T>>& of_biases) {
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
-    const Targets<T> what = checked_batch(network, samples, targets, sample_weights, offset, order);
-    const std::size_t n_layers = network.layers().size();
-    require(of_weights.size() == n_layers && of_biases.size() == n_layers,
-            "one array per layer is needed");
-    std::vector<T*> to_weights, to_biases;
-    for (std::size_t l = 0; l < n_layers; ++l) {
-        const Topology& topology = *network.layers()[l].topology;
-        require_size(of_weights[l], topology.n_connections(), "gradients of weights");
-        require_size(of_biases[l], topology.grid().n_out, "gradients of biases");
-        to_weights.push_back(of_weights[l].data());
-        to_biases.push_back(of_biases[l].data());
-    }
-    const Standardize<T> how = checked_scaling<T>(shift, scale, clip, samples.view);
+    const Minibatch<T>& samples = checked_minibatch(network, batch);
+    require(samples.size() >= 1, "at least one sample is needed");
+    const auto to_weights =
+        checked_arrays(network, of_weights, "gradients of weights",
+                       [](const Layer<T>& layer) { return layer.topology->n_connections(); });
+    const auto to_biases =
+        checked_arrays(network, of_biases, "gradients of biases",
+                       [](const Layer<T>& layer) { return layer.topology->grid().n_out; });
     nb::gil_scoped_release release;
-    return network.gradients(samples.view, what, how, order.data(), Index(order.size()),
-                             dropout_seed, step, to_weights, to_biases);
+    return network.gradients(samples, to_weights, to_biases);
 }
 
 template <typename T>
-void bind_for(nb::module_& m, const char* name) {
-    nb::class_<HeldNetwork<T>> bound(m, name);
+void bind_for(nb::module_& m, const char* network_name, const char* minibatch_name) {
+    nb::class_<HeldMinibatch<T>>(m, minibatch_name)
+        .def(nb::init<HeldSamples, const Rows<const T>&, const OptionalVector<const T>&,
+                      const std::optional<Rows<const T>>&, const OptionalVector<const T>&,
+                      const OptionalVector<const T>&, T, const Vector<const Index>&, std::uint64_t,
+                      Index>(),
+             "samples"_a, "targets"_a.noconvert(), "sample_weights"_a.noconvert().none(),
+             "offset"_a.noconvert().none(), "shift"_a.noconvert().none(),
+             "scale"_a.noconvert().none(), "clip"_a, "order"_a.noconvert(), "dropout_seed"_a,
+             "step"_a);
+    nb::class_<HeldNetwork<T>> bound(m, network_name);
     const auto bind_add_layer = [&](auto function) {
         bound.def("add_layer", function, "topology"_a, "weights"_a.noconvert(),
                   "bias"_a.noconvert(), "first"_a.noconvert().none(), "second"_a.noconvert().none(),
@@ -340,27 +339,16 @@ void bind_for(nb::module_& m, const char* name) {
         .def(
             "__init__",
             [](HeldNetwork<T>* self, int loss, int n_threads, std::shared_ptr<Pace> pace) {
-                require(loss >= 0 && loss <= int(Loss::squared_error), "unknown loss");
-                new (self)
-                    HeldNetwork<T>{{}, {}, Loss(loss), n_threads, std::move(pace), std::nullopt};
+                require(loss >= 0 && loss < kNumberOfLosses<T>, "unknown loss");
+                new (self) HeldNetwork<T>{
+                    {}, {}, kLosses<T>[loss], n_threads, std::move(pace), std::nullopt};
             },
             "loss"_a, "n_threads"_a, "pace"_a)
-        .def("train", &train<T>, "samples"_a, "targets"_a.noconvert(),
-             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
-             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
-             "order"_a.noconvert(), "batch"_a, "rule"_a, "steps"_a, "dropout_seed"_a,
-             "first_step"_a, "progress"_a.none())
+        .def("train", &train<T>, "epoch"_a, "batch"_a, "rule"_a, "steps"_a, "progress"_a.none())
         .def("predict", &predict<T>, "samples"_a, "shift"_a.noconvert().none(),
              "scale"_a.noconvert().none(), "clip"_a, "stop_after"_a, "out"_a.noconvert())
-        .def("signals", &signals<T>, "samples"_a, "targets"_a.noconvert(),
-             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
-             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
-             "order"_a.noconvert(), "dropout_seed"_a, "step"_a, "inputs"_a.noconvert(),
-             "deltas"_a.noconvert())
-        .def("gradients", &gradients<T>, "samples"_a, "targets"_a.noconvert(),
-             "sample_weights"_a.noconvert().none(), "offset"_a.noconvert().none(),
-             "shift"_a.noconvert().none(), "scale"_a.noconvert().none(), "clip"_a,
-             "order"_a.noconvert(), "dropout_seed"_a, "step"_a, "of_weights"_a.noconvert(),
+        .def("signals", &signals<T>, "minibatch"_a, "inputs"_a.noconvert(), "deltas"_a.noconvert())
+        .def("gradients", &gradients<T>, "minibatch"_a, "of_weights"_a.noconvert(),
              "of_biases"_a.noconvert())
         .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a,
                     "n_threads"_a);
@@ -382,8 +370,13 @@ void bind_network(nb::module_& m) {
         .def(nb::init<>())
         .def("threads", &Pace::threads, "most"_a)
         .def("took", &Pace::took, "seconds"_a);
-    bind_for<float>(m, "NetworkF32");
-    bind_for<double>(m, "NetworkF64");
+    m.def("losses", [] {
+        std::vector<std::string> names;
+        for (const auto& loss : kLosses<float>) names.emplace_back(loss.name);
+        return names;
+    });
+    bind_for<float>(m, "NetworkF32", "MinibatchF32");
+    bind_for<double>(m, "NetworkF64", "MinibatchF64");
 }
 
 }  // namespace ratoon

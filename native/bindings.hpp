@@ -1,8 +1,8 @@
-// What the binding files share.  They are the only ones that know both Python and C++.
+// Helpers of the binding files, the only ones that use both Python and C++.
 //
 // Arrays come in as views: never copied, never converted (a converted output would be written and
-// thrown away).  Everything a kernel takes for granted about sizes is checked here; everything it
-// takes for granted about indices is checked by Topology and Samples.  std::invalid_argument
+// thrown away).  Everything a kernel assumes about sizes is checked here; everything it
+// assumes about indices is checked by Topology and Samples.  std::invalid_argument
 // becomes ValueError, std::bad_alloc MemoryError.
 #pragma once
 
@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common.hpp"
+#include "kernels.hpp"
 
 namespace ratoon {
 
@@ -49,7 +49,30 @@ T* data_or_null(const OptionalVector<T>& array) {
     return array.has_value() ? array->data() : nullptr;
 }
 
-// Hands a buffer over to NumPy, which frees it when the last array on it goes.
+// The rule with this number, of those that are for outside.
+inline Rule checked_rule(int number) {
+    require(number >= 0 && number < kNumberOfRules, "unknown update rule");
+    return Rule(number);
+}
+
+// Everything that the rule reads and writes must be there.
+template <typename T>
+void require_arrays(Rule rule, const Values<T>& values) {
+    const RuleInfo& info = info_of(rule);
+    const int n_arrays = !values.first ? 0 : !values.second ? 1 : 2;
+    require(n_arrays >= info.n_arrays,
+            std::string("the rule ") + info.name + " needs " + std::to_string(info.n_arrays) +
+                " arrays besides the weights, got " + std::to_string(n_arrays));
+}
+
+template <typename T>
+const ActivationKernel<T>& checked_activation(int number) {
+    require(number >= 0 && std::size_t(number) < kernels<T>().activations.size(),
+            "unknown activation");
+    return kernels<T>().activations[std::size_t(number)];
+}
+
+// Gives a buffer to NumPy, which frees it with the last array that uses it.
 template <typename T>
 auto to_numpy(Buffer<T>&& buffer) {
     auto* kept = new Buffer<T>(std::move(buffer));

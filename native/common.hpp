@@ -1,4 +1,5 @@
-// Words every native file shares.  Views own nothing; `Buffer` is the one thing that owns memory.
+// Types and constants that every native file shares.  Views own nothing; `Buffer` is the one thing
+// that owns memory.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,9 @@ constexpr Index kLanes = 8;
 
 // A layer of at most this many outputs is *narrow*.
 constexpr Index kNarrow = 32;
+
+#define RATOON_IN_PLACE __attribute__((always_inline))
+#define RATOON_INLINE inline RATOON_IN_PLACE
 
 constexpr Index padded_to_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }

@@ -1,4 +1,4 @@
-// Which instruction set to use: decided once, from what the processor says it can do.
+// Which instruction set to use: decided once, from what the processor supports.
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -12,15 +12,17 @@
 
 namespace ratoon {
 
-#define RATOON_DECLARE(isa)               \
-    namespace isa {                       \
-    const Kernels<float>& kernels_f32();  \
-    const Kernels<double>& kernels_f64(); \
-    }
-RATOON_DECLARE(baseline)
+// Defined in isa/kernels.cpp, which is compiled once for each of them.
+namespace baseline {
+const KernelTables& kernel_tables();
+}
 #if defined(__x86_64__)
-RATOON_DECLARE(avx2)
-RATOON_DECLARE(avx512)
+namespace avx2 {
+const KernelTables& kernel_tables();
+}
+namespace avx512 {
+const KernelTables& kernel_tables();
+}
 #endif
 
 namespace {
@@ -28,8 +30,7 @@ namespace {
 struct Isa {
     const char* name;
     bool (*available)();
-    const Kernels<float>& (*f32)();
-    const Kernels<double>& (*f64)();
+    const KernelTables& (*tables)();
 };
 
 // Best first.
@@ -40,11 +41,11 @@ const Isa kIsas[] = {
          return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
      },
-     avx512::kernels_f32, avx512::kernels_f64},
+     avx512::kernel_tables},
     {"avx2", [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); },
-     avx2::kernels_f32, avx2::kernels_f64},
+     avx2::kernel_tables},
 #endif
-    {"baseline", [] { return true; }, baseline::kernels_f32, baseline::kernels_f64},
+    {"baseline", [] { return true; }, baseline::kernel_tables},
 };
 
 const Isa* find_isa(const std::string& name) {
@@ -60,8 +61,8 @@ std::atomic<const Isa*> in_use{nullptr};
 const Isa& chosen() {
     const Isa* isa = in_use.load(std::memory_order_acquire);
     if (isa == nullptr) {
-        const char* wish = std::getenv("RATOON_ISA");
-        isa = find_isa(wish == nullptr || *wish == '\0' ? "auto" : wish);
+        const char* named = std::getenv("RATOON_ISA");
+        isa = find_isa(named == nullptr || *named == '\0' ? "auto" : named);
         in_use.store(isa, std::memory_order_release);
     }
     return *isa;
@@ -71,11 +72,11 @@ const Isa& chosen() {
 
 template <>
 const Kernels<float>& kernels<float>() {
-    return chosen().f32();
+    return chosen().tables().f32;
 }
 template <>
 const Kernels<double>& kernels<double>() {
-    return chosen().f64();
+    return chosen().tables().f64;
 }
 
 std::string isa_in_use() { return chosen().name; }

@@ -5,53 +5,33 @@
 // row of `lanes` numbers at i * lanes.  `lanes` is 1 or a multiple of 8; lanes beyond the batch
 // hold anything in y, and zeros in dy.
 //
-// All functions are serial; threads are dealt out in network.cpp.
+// All functions are serial; linear.cpp and network.cpp distribute work over threads.
 #pragma once
 
+#include <span>
 #include <string>
 
-#include "common.hpp"
+#include "rules.hpp"
 
 namespace ratoon {
 
-// What to do with the gradient of a connection once it is known.
-enum class Rule : int { store = 0, sgd = 1, momentum = 2, nesterov = 3, adam = 4, add = 5 };
+// What the derivative of an activation is computed from.
+enum class DerivedFrom { sign_of_output, output, input };
 
-// Hyperparameters of one step.
-//   sgd        w += -lr g
-//   momentum   v = mu v - lr g;  w += v
-//   nesterov   v = mu v - lr g;  w += mu v - lr g
-//   adam       m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2;  w += -lr m / (sqrt(s) c + eps)
-// where g already has l2 * w added, and w loses shrink * w on top (the released SET code's decay;
-// with shrink = lr * decay also AdamW's).  For Adam, lr and c hold the bias corrections.
+// One activation; isa/activations.hpp has them all.
 template <typename T>
-struct Step {
-    T lr = 0, mu = 0, l2 = 0, shrink = 0;
-    T beta2 = 0, adam_eps = 0, correction = 1;
-    std::uint64_t rounding_seed = 0;  // for weights kept in bfloat16
+struct ActivationKernel {
+    const char* name;
+    DerivedFrom derived_from;
+    // In place: y = f(y).
+    void (*activate)(T slope, T* y, Index n);
+    // d *= f'(z), where `known` is z or f(z), whichever `derived_from` names; outputs are
+    // multiplied by `unscale` first.
+    void (*derive)(T slope, const T* known, T unscale, T* d, Index n);
 };
-
-// Arrays aligned with the slots of a tile; which are used depends on the rule.
-template <typename T>
-struct Values {
-    T* weights = nullptr;
-    T* first = nullptr;      // momentum, or Adam's first moment; the gradient under store and add
-    T* second = nullptr;     // Adam's second moment
-    Half* halves = nullptr;  // weights in bfloat16, instead of `weights`; see bfloat16.hpp
-    Values at(Index slot) const {
-        return {weights ? weights + slot : nullptr, first ? first + slot : nullptr,
-                second ? second + slot : nullptr, halves ? halves + slot : nullptr};
-    }
-};
-
-enum class Activation : int {
-    identity = 0,
-    relu = 1,
-    leaky_relu = 2,
-    tanh = 3,
-    sigmoid = 4,
-    all_relu = 5
-};
+// Places in the table of activations.
+using Activation = int;
+constexpr Activation kIdentity = 0;
 
 // Centre, scale and clip while reading: z = min(max((x - shift) * scale, -clip), clip).  Null
 // pointers and clip = 0 leave the respective step out.
@@ -62,20 +42,47 @@ struct Standardize {
     T clip = 0;
 };
 
-// A strip of a narrow layer as masks: bit j of masks[g * n_out + i] says whether input 16 g + j is
+// A strip of a narrow layer as masks: bit j of masks[g * n_out + i] is set if input 16 g + j is
 // connected to output i.  Connections lie in that order.
 struct Masked {
     const std::uint16_t* masks = nullptr;
     Index n_inputs = 0, n_out = 0, n_connections = 0;
 };
 
-// What kernels want to know of a tile.
+// What kernels need to know of a tile.
 struct TileKind {
     bool far = false;    // its rows exceed the cache, so that fetching them ahead pays
     bool small = false;  // at most kSmallSide inputs and outputs
 };
 constexpr Index kSmallSide = 16384;
 
+constexpr Index kScanRows = 4;  // inputs looked at together
+constexpr Index kPanel = 16;    // outputs of a panel, looked at together
+
+// Outputs in panels: number c of output k of panel p lies at (p * depth + c) * kPanel + k, so that
+// one load brings the same number of several outputs.
+template <typename T>
+struct Panels {
+    const T* numbers;
+    Index depth;  // numbers per output, as many as per input
+};
+
+template <typename T>
+struct Hit {
+    T magnitude;
+    std::uint32_t row;     // which of the kScanRows inputs
+    std::uint32_t column;  // which output, counted from the first panel
+};
+
+// Where hits go: the caller's array, of which `size` places are taken.
+template <typename T>
+struct Hits {
+    Hit<T>* places;
+    Index capacity;
+    Index size;
+};
+
+// The table of one instruction set and number type.  A set may lack the masked kernels.
 template <typename T>
 struct Kernels {
     // y[output] += w * x[input] for the n connections of a tile.
@@ -89,12 +96,12 @@ struct Kernels {
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, TileKind kind);
-    // Both for a strip of a narrow layer told by masks, and at most eight samples in rows of eight;
-    // null where there are none.  sums[output] is overwritten, and so is dx.
+    // Both for a strip of a narrow layer given as masks, and at most eight samples in rows of
+    // eight; null where there are none.  sums[output] is overwritten, and so is dx.
     void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,
-                           T* sums);
+                           T* sums) = nullptr;
     void (*masked_backward)(Rule rule, const Masked& strip, Values<T> values, const T* x,
-                            const T* dy, T* dx, Index n_samples, const Step<T>& step);
+                            const T* dy, T* dx, Index n_samples, const Step<T>& step) = nullptr;
     // For one non-zero z of a sparse sample and the n connections of its feature, y and dy pointing
     // to the sample's lane: y[outputs[k]] += w[k] * z, and gradients[k] += dy[outputs[k]] * z.
     void (*forward_non_zero)(const Packed* outputs, const T* weights, Index n, T z, T* y,
@@ -107,10 +114,7 @@ struct Kernels {
     void (*fill_rows)(const T* values, Index n_rows, Index lanes, T* rows);
     // sums[i] = sum of row i.
     void (*row_sums)(const T* rows, Index n_rows, Index lanes, T* sums);
-    // In place: y = f(y).  `slope` is that of the negative side.
-    void (*activate)(Activation kind, T slope, T* y, Index n);
-    // d *= f'(z), told by y = f(z) (by z itself for all_relu); y is multiplied by `unscale` first.
-    void (*derive)(Activation kind, T slope, const T* y, T unscale, T* d, Index n);
+    std::span<const ActivationKernel<T>> activations;
     // d[k] *= keep_k / (1 - rate), where keep_k is drawn from (seed, first + k).
     void (*drop)(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n);
     // Samples (rows of features) become neuron rows: out[j * lanes + b] = z(rows[b][j]) for
@@ -121,6 +125,17 @@ struct Kernels {
                      const Standardize<T>& how, T* out, Index lanes);
     // out[k] = the normal deviate number k of the stream, times sigma.
     void (*normal)(std::uint64_t seed, T sigma, T* out, Index first, Index n);
+    // Appends every product |<rows[r], output>| >= least of the panels first <= p < last.  Stops
+    // before a panel whose hits might not fit; returns the panel to continue with.  A product is
+    // summed in the order of its numbers whatever its place in rows and panels.
+    Index (*scan)(const T* const* rows, Panels<T> panels, Index first, Index last, T least,
+                  Hits<T>& hits);
+};
+
+// Both tables of one instruction set.
+struct KernelTables {
+    Kernels<float> f32;
+    Kernels<double> f64;
 };
 
 // Copies of the output rows that forward_narrow works with: as many for any number of lanes, or
@@ -128,17 +143,17 @@ struct Kernels {
 constexpr Index kNarrowCopies = 8;
 
 // The kernels in use.  The best set the processor has, or the one named by RATOON_ISA
-// (baseline, avx2, avx512); throws std::runtime_error when that one is not to be had.
+// (baseline, avx2, avx512); throws std::runtime_error when that one is not available.
 template <typename T>
 const Kernels<T>& kernels();
 
 std::string isa_in_use();
-// Switch for tests; "auto" goes back to the best.  Not to be called while kernels run.
+// Switch for tests; "auto" selects the best again.  Must not be called while kernels run.
 void use_isa(const std::string& name);
 std::string isas_available();  // names, separated by commas
 
-// Denormal numbers cost up to a hundred times more and carry nothing worth keeping: while one of
-// these lives, they count as zero on this thread.
+// Denormal numbers cost up to a hundred times more and are negligible: while one of these exists,
+// they count as zero on this thread.
 class FlushDenormals {
   public:
     FlushDenormals();

@@ -40,9 +40,9 @@ void narrow_forward(const Topology& topology, const Values<T>& values, const T* 
     run_tasks(grid.tiles_in(), work_of(topology, lanes), n_threads, [&](Index strip) {
         T* sums = scratch.data() + strip * copies * size;
         std::fill_n(sums, copies * size, T(0));
-        in_pieces(values.at(starts[strip]), starts[strip], starts[strip + 1] - starts[strip], false,
-                  0, [&](Index k, Index n, const Values<T>& piece) {
-                      kernels<T>().forward_narrow(packed + starts[strip] + k, piece.weights, n,
+        in_chunks(values.at(starts[strip]), starts[strip], starts[strip + 1] - starts[strip], false,
+                  0, [&](Index k, Index n, const Values<T>& chunk) {
+                      kernels<T>().forward_narrow(packed + starts[strip] + k, chunk.weights, n,
                                                   x + grid.first_input(strip) * lanes, sums, lanes);
                   });
     });
@@ -88,9 +88,9 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
         for (Index in_tile = 0; in_tile < grid.tiles_in(); ++in_tile) {
             const Index t = out_tile * grid.tiles_in() + in_tile;
             const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, kFarBytes);
-            in_pieces(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], false, 0,
-                      [&](Index k, Index n, const Values<T>& piece) {
-                          kernels<T>().forward(packed + starts[t] + k, piece.weights, n,
+            in_chunks(values.at(starts[t]), starts[t], starts[t + 1] - starts[t], false, 0,
+                      [&](Index k, Index n, const Values<T>& chunk) {
+                          kernels<T>().forward(packed + starts[t] + k, chunk.weights, n,
                                                x + grid.first_input(in_tile) * lanes,
                                                y + first * lanes, lanes, kind);
                       });
@@ -100,12 +100,12 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
 }
 
 // A strip of inputs, or a part of one, belongs to one task: it adds to its own rows of dx and
-// nobody else's, output by output however strips are cut.  Without dx, as in the first layer of a
+// no others, output by output however strips are cut.  Without dx, as in the first layer of a
 // network, all tiles are independent.
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
-                     const Finish& finish, const Beside& beside) {
+                     const Finish& finish, const SideTasks& side) {
     const Grid& grid = topology.grid();
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
@@ -114,9 +114,9 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     const auto one_tile = [&](Index in_tile, Index out_tile, Index begin, Index end) {
         const Index first = grid.first_input(in_tile) * lanes;
         const TileKind kind = kind_of<T>(grid.tile(in_tile, out_tile), lanes, limit);
-        in_pieces(values.at(begin), begin, end - begin, changes_weights(rule), step.rounding_seed,
-                  [&](Index k, Index n, const Values<T>& piece) {
-                      kernels<T>().backward(rule, packed + begin + k, piece, n, x + first,
+        in_chunks(values.at(begin), begin, end - begin, changes_weights(rule), step.rounding_seed,
+                  [&](Index k, Index n, const Values<T>& chunk) {
+                      kernels<T>().backward(rule, packed + begin + k, chunk, n, x + first,
                                             dy + grid.first_output(out_tile) * lanes,
                                             dx == nullptr ? nullptr : dx + first, lanes, step,
                                             kind);
@@ -124,11 +124,11 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     };
     if (dx == nullptr) {
         const Index n_tiles = grid.n_tiles();
-        run_tasks(n_tiles + beside.n, work, n_threads, [&](Index t) {
+        run_tasks(n_tiles + side.n, work, n_threads, [&](Index t) {
             if (t < n_tiles) {
                 return one_tile(t % grid.tiles_in(), t / grid.tiles_in(), starts[t], starts[t + 1]);
             }
-            beside.task(t - n_tiles);
+            side.task(t - n_tiles);
         });
         return;
     }
@@ -162,7 +162,7 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
     template void linear_forward(const Topology&, const Values<T>&, const T*, const T*, T*, Index, \
                                  Buffer<T>&, int, const Finish&);                                  \
     template void linear_backward(const Topology&, Rule, Values<T>, const Step<T>&, const T*,      \
-                                  const T*, T*, Index, int, const Finish&, const Beside&);
+                                  const T*, T*, Index, int, const Finish&, const SideTasks&);
 RATOON_INSTANTIATE(float)
 RATOON_INSTANTIATE(double)
 

@@ -13,7 +13,7 @@ using Finish = std::function<void(Index first, Index last)>;
 
 // Other work that threads may do in the same pass, instead of waiting for each other: task(0) to
 // task(n - 1), in any order.
-struct Beside {
+struct SideTasks {
     Index n = 0;
     std::function<void(Index)> task;
 };
@@ -25,11 +25,11 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
                     T* y, Index lanes, Buffer<T>& scratch, int n_threads, const Finish& finish);
 
 // The rule for every connection, and dx = W^T dy where dx is given (with the weights before).
-// `beside` is for layers without dx.
+// `side` is for layers without dx.
 template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
-                     const Finish& finish, const Beside& beside = {});
+                     const Finish& finish, const SideTasks& side = {});
 
 // y = bias + the sums of all strips of inputs of a narrow layer, in their order; each strip has
 // `copies` rows of sums per output.

@@ -1,4 +1,6 @@
-// Losses: the value for one sample, and the error at the network's output.
+// Losses: the value for one sample, and its derivative by the network's outputs.
+//
+// To add one, write a function like these and name it in `kLosses` at the end of the file.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +9,6 @@
 #include "common.hpp"
 
 namespace ratoon {
-
-enum class Loss : int { softmax_cross_entropy = 0, sigmoid_cross_entropy = 1, squared_error = 2 };
-
-namespace loss_detail {
 
 template <typename T>
 double softmax_cross_entropy(const T* output, const T* target, Index n, T* error) {
@@ -47,20 +45,34 @@ double squared_error(const T* output, const T* target, Index n, T* error) {
     return sum;
 }
 
-}  // namespace loss_detail
-
-// The loss of one sample; `error` becomes its derivative by the n outputs.
+// Half the square of an error up to 1, and linear with slope 1 beyond.
 template <typename T>
-double sample_loss(Loss loss, const T* output, const T* target, Index n, T* error) {
-    switch (loss) {
-        case Loss::softmax_cross_entropy:
-            return loss_detail::softmax_cross_entropy(output, target, n, error);
-        case Loss::sigmoid_cross_entropy:
-            return loss_detail::sigmoid_cross_entropy(output, target, n, error);
-        case Loss::squared_error:
-            return loss_detail::squared_error(output, target, n, error);
+double huber(const T* output, const T* target, Index n, T* error) {
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+        const double e = double(output[i]) - double(target[i]), size = std::abs(e);
+        sum += size <= 1 ? 0.5 * e * e : size - 0.5;
+        error[i] = T(size <= 1 ? e : std::copysign(1.0, e));
     }
-    return 0;
+    return sum;
 }
+
+template <typename T>
+struct Loss {
+    const char* name;
+    // The loss of one sample; `error` becomes its derivative by the n outputs.
+    double (*of_sample)(const T* output, const T* target, Index n, T* error);
+};
+
+// The place in this table is the loss's number.
+template <typename T>
+constexpr Loss<T> kLosses[] = {
+    {.name = "softmax_cross_entropy", .of_sample = softmax_cross_entropy<T>},
+    {.name = "sigmoid_cross_entropy", .of_sample = sigmoid_cross_entropy<T>},
+    {.name = "squared_error", .of_sample = squared_error<T>},
+    {.name = "huber", .of_sample = huber<T>},
+};
+template <typename T>
+constexpr int kNumberOfLosses = int(sizeof(kLosses<T>) / sizeof(kLosses<T>[0]));
 
 }  // namespace ratoon

@@ -28,7 +28,7 @@ struct Block {
 };
 
 // After a fork the mutex may be held by a thread the child does not have.  So it is only ever
-// tried, and who does not get it asks the system.
+// tried, and without it the system is asked.
 std::mutex mutex;
 Block kept[kKeptBlocks];
 std::size_t kept_bytes = 0;
@@ -57,7 +57,7 @@ void* take_kept(std::size_t bytes) {
     return nullptr;
 }
 
-// Small blocks are cut from plain ones, whose address stands before them.
+// Small blocks are cut from ordinary ones, whose address is stored before them.
 void free_block(void* block, std::size_t bytes) {
     std::free(is_large(bytes) ? block : static_cast<void**>(block)[-1]);
 }

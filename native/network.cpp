@@ -10,10 +10,10 @@
 namespace ratoon {
 
 template <typename T>
-Network<T>::Network(std::vector<Layer<T>> layers, Loss loss, int n_threads,
+Network<T>::Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
                     std::shared_ptr<Pace> pace)
     : layers_(std::move(layers)),
-      loss_(loss),
+      loss_(&loss),
       pace_(std::move(pace)),
       most_threads_(std::max(1, n_threads)),
       n_threads_(most_threads_) {}
@@ -39,7 +39,7 @@ void Network<T>::prepare(Index batch, bool training) {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         const Grid& grid = layers_[l].topology->grid();
         activations_.emplace_back(grid.n_out * lanes_, Use::recurring);
-        const bool kept = training && layers_[l].activation == Activation::all_relu;
+        const bool kept = training && activation_of(layers_[l]).derived_from == DerivedFrom::input;
         before_.emplace_back(kept ? grid.n_out * lanes_ : 0, Use::recurring);
         widest = std::max(widest, grid.n_out);
     }
@@ -72,49 +72,43 @@ Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch,
 // --------------------------------------------------------------------------------- samples
 
 template <typename T>
-void Network<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
-                      Index n) {
-    if (sparse_ != nullptr) return sparse_->load(samples, how, order, n, lanes_);
+void Network<T>::load(const Minibatch<T>& batch) {
+    if (sparse_ != nullptr) return sparse_->load(batch, lanes_);
     if (activations_[0].size() == 0) {
         activations_[0] = Buffer<T>(n_in() * capacity_, Use::recurring);
     }
-    if (samples.row_starts != nullptr) return load_csr(samples, how, order, n);
-    const Beside tasks = loading(samples, how, order, n, rows(0));
-    run_tasks(tasks.n, samples.n_features * n / 8, n_threads_, tasks.task);
+    if (batch.samples->is_sparse()) return load_csr(batch);
+    const SideTasks tasks = loading(batch, rows(0));
+    run_tasks(tasks.n, n_in() * batch.size() / 8, n_threads_, tasks.task);
 }
 
 // What turns dense samples into rows of neurons, in tasks that threads can share.
 template <typename T>
-Beside Network<T>::loading(const Samples& samples, const Standardize<T>& how, const Index* order,
-                           Index n, T* out) const {
-    const Index chunk = 4096, n_features = samples.n_features, lanes = lanes_;
-    const auto tasks = [&](const auto* data, auto function) {
-        std::vector<decltype(data)> pointers;
+SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
+    const Index chunk = 4096, n_features = n_in(), n = batch.size(), lanes = lanes_;
+    const auto tasks = [&](const auto& dense, auto function) {
+        std::vector<decltype(dense.data)> pointers;
         pointers.reserve(std::size_t(n));
-        for (Index b = 0; b < n; ++b) pointers.push_back(data + order[b] * samples.row_stride);
-        return Beside{divided_up(n_features, chunk), [=, pointers = std::move(pointers)](Index c) {
-                          function(pointers.data(), n, c * chunk,
-                                   std::min(n_features, (c + 1) * chunk), how, out, lanes);
-                      }};
+        for (const Index row : batch.order) pointers.push_back(dense.data + row * dense.stride);
+        return SideTasks{divided_up(n_features, chunk),
+                         [=, how = batch.how, pointers = std::move(pointers)](Index c) {
+                             function(pointers.data(), n, c * chunk,
+                                      std::min(n_features, (c + 1) * chunk), how, out, lanes);
+                         }};
     };
-    return samples.dense_f32 != nullptr ? tasks(samples.dense_f32, kernels<T>().load_f32)
-                                        : tasks(samples.dense_f64, kernels<T>().load_f64);
+    const auto& rows = batch.samples->rows;
+    const auto* single = std::get_if<DenseRows<float>>(&rows);
+    return single != nullptr ? tasks(*single, kernels<T>().load_f32)
+                             : tasks(std::get<DenseRows<double>>(rows), kernels<T>().load_f64);
 }
 
 template <typename T>
-void Network<T>::load_csr(const Samples& samples, const Standardize<T>& how, const Index* order,
-                          Index n) {
+void Network<T>::load_csr(const Minibatch<T>& batch) {
     T* x = rows(0);
-    const T* values = static_cast<const T*>(samples.csr_values);
-    std::fill_n(x, samples.n_features * lanes_, T(0));
-    for (Index b = 0; b < n; ++b) {
-        for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index j = samples.column(k);
-            T z = values[k];
-            if (how.scale != nullptr) z *= how.scale[j];
-            if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
-            x[j * lanes_ + b] = z;
-        }
+    std::fill_n(x, n_in() * lanes_, T(0));
+    for (Index b = 0; b < batch.size(); ++b) {
+        batch.each_non_zero(batch.order[std::size_t(b)],
+                            [&](Index feature, T z) { x[feature * lanes_ + b] = z; });
     }
 }
 
@@ -146,7 +140,7 @@ void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool traini
     if (training && before_[l].size() > 0) {
         std::copy_n(y, n, before_[l].data() + first * lanes_);
     }
-    kernels<T>().activate(layer.activation, layer.slope, y, n);
+    activation_of(layer).activate(layer.slope, y, n);
     if (training && layer.dropout > 0) {
         kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                           std::uint64_t(first * lanes_), y, n);
@@ -155,32 +149,25 @@ void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool traini
 
 // ------------------------------------------------------------------------------------ loss
 
-template <typename T>
-double Network<T>::weight_of(const Targets<T>& targets, const Index* order, Index n) const {
-    if (targets.weights == nullptr) return double(n);
-    double sum = 0;
-    for (Index b = 0; b < n; ++b) sum += double(targets.weights[order[b]]);
-    return sum;
-}
-
 // The error at the output, divided by the weight of the minibatch; returns the summed loss.
 template <typename T>
-double Network<T>::output_error(const Targets<T>& targets, const Index* order, Index n,
-                                double total_weight) {
+double Network<T>::output_error(const Minibatch<T>& batch, double total_weight) {
+    const Targets<T>& targets = batch.targets;
     const std::size_t last = layers_.size() - 1;
     const Index k = n_out();
     T* d = delta(last);
     std::fill_n(d, k * lanes_, T(0));
     double total = 0;
     std::vector<T> output(static_cast<std::size_t>(k)), error(static_cast<std::size_t>(k));
-    for (Index b = 0; b < n; ++b) {
+    for (Index b = 0; b < batch.size(); ++b) {
+        const Index row = batch.order[std::size_t(b)];
         for (Index i = 0; i < k; ++i) {
             output[i] = rows(last + 1)[i * lanes_ + b];
-            if (targets.offset) output[i] += targets.offset[order[b] * k + i];
+            if (targets.offset) output[i] += targets.offset[row * k + i];
         }
-        const double weight = targets.weights ? double(targets.weights[order[b]]) : 1.0;
+        const double weight = targets.weights ? double(targets.weights[row]) : 1.0;
         const double loss =
-            sample_loss(loss_, output.data(), targets.values + order[b] * k, k, error.data());
+            loss_->of_sample(output.data(), targets.values + row * k, k, error.data());
         if (weight > 0) {
             total += weight * loss;
             for (Index i = 0; i < k; ++i) {
@@ -194,23 +181,20 @@ double Network<T>::output_error(const Targets<T>& targets, const Index* order, I
 // -------------------------------------------------------------------------------- backward
 
 template <typename T>
-void Network<T>::update_bias(std::size_t l, Index first, Index last, Rule rule,
-                             const Step<T>& step) {
+void Network<T>::update_bias(std::size_t l, Index first, Index last, const GradientSink<T>& sink) {
     T sums[kRowsAtOnce];
-    Step<T> bias_step = step;
-    bias_step.l2 = bias_step.shrink = 0;  // decay is for connections
+    const Step<T> step = sink.step_of_biases();
     for (Index i = first; i < last; i += kRowsAtOnce) {
         const Index n = std::min(kRowsAtOnce, last - i);
         kernels<T>().row_sums(delta(l) + i * lanes_, n, lanes_, sums);
-        kernels<T>().update(rule, layers_[l].bias.at(i), sums, n, bias_step);
+        kernels<T>().update(sink.rule, sink.biases(layers_, l).at(i), sums, n, step);
     }
 }
 
 // The error that arrived at the outputs of layer l becomes that before its activation; and its sums
 // over the minibatch, while it is in the cache, go to the biases.
 template <typename T>
-void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
-                              const Step<T>& step) {
+void Network<T>::finish_delta(std::size_t l, Index first, Index last, const GradientSink<T>& sink) {
     const Layer<T>& layer = layers_[l];
     const T* y = before_[l].size() > 0 ? before_[l].data() : rows(l + 1);
     const T unscale = layer.dropout > 0 ? 1 - layer.dropout : T(1);
@@ -221,32 +205,27 @@ void Network<T>::finish_delta(std::size_t l, Index first, Index last, Rule rule,
             kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                               std::uint64_t(i * lanes_), d, n);
         }
-        kernels<T>().derive(layer.activation, layer.slope, y + i * lanes_, unscale, d, n);
-        update_bias(l, i, end, rule, step);
+        activation_of(layer).derive(layer.slope, y + i * lanes_, unscale, d, n);
+        update_bias(l, i, end, sink);
     }
 }
 
 template <typename T>
-void Network<T>::backward_layer(std::size_t l, Rule rule, const Step<T>& step,
-                                const Beside& beside) {
-    const Layer<T>& layer = layers_[l];
-    if (l == 0 && sparse_ != nullptr) {
-        return sparse_->backward(rule, step, delta(0));
-    }
-    // Nobody needs the gradient of the samples themselves.
+void Network<T>::backward_layer(std::size_t l, const GradientSink<T>& sink, const SideTasks& side) {
+    if (l == 0 && sparse_ != nullptr) return sparse_->backward(sink.rule, sink.step, delta(0));
+    const Values<T> values = sink.connections(layers_, l);
+    // The gradient of the samples themselves is not needed.
     T* dx = l == 0 ? nullptr : delta(l - 1);
-    const auto finish = [&](Index first, Index last) {
-        finish_delta(l - 1, first, last, rule, step);
-    };
+    const auto finish = [&](Index first, Index last) { finish_delta(l - 1, first, last, sink); };
     if (masks_ != nullptr && l + 1 == layers_.size()) {
-        return masks_->backward(rule, layer.values, step, rows(l), delta(l), dx, n_samples_,
+        return masks_->backward(sink.rule, values, sink.step, rows(l), delta(l), dx, n_samples_,
                                 n_threads_, finish);
     }
-    linear_backward<T>(*layer.topology, rule, layer.values, rounded(step, l), rows(l), delta(l), dx,
-                       lanes_, n_threads_, finish, beside);
+    linear_backward<T>(*layers_[l].topology, sink.rule, values, rounded(sink.step, l), rows(l),
+                       delta(l), dx, lanes_, n_threads_, finish, side);
 }
 
-// The step with chances of its own for rounding the weights of layer l.
+// The step with the random numbers that round the weights of layer l.
 template <typename T>
 Step<T> Network<T>::rounded(Step<T> step, std::size_t l) const {
     constexpr std::uint64_t kRounding = 0x726f756e64696e67;  // apart from those of dropout

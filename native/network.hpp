@@ -1,18 +1,19 @@
 // A network as the kernels see it, and what is done with it: train over minibatches, predict.
 //
-// Everything here works on arrays that belong to the caller.  Shapes are checked by whoever builds
-// a `Network` (bindings.cpp); indices by `Topology`.
+// Everything here works on arrays that belong to the caller.  Shapes are checked where a
+// `Network` is built (bind_network.cpp); indices by `Topology`.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <stdexcept>
+#include <span>
 #include <vector>
 
 #include "kernels.hpp"
 #include "linear.hpp"
 #include "loss.hpp"
 #include "pace.hpp"
+#include "samples.hpp"
 #include "topology.hpp"
 
 namespace ratoon {
@@ -23,37 +24,37 @@ struct Layer {
     TopologyPtr topology;
     Values<T> values;
     Values<T> bias;
-    Activation activation = Activation::identity;
+    Activation activation = kIdentity;
     T slope = 0;
     T dropout = 0;
 };
 
-// Samples: dense rows (float or double, any row stride) or CSR rows.
-struct Samples {
-    Index n_rows = 0, n_features = 0;
-    const float* dense_f32 = nullptr;
-    const double* dense_f64 = nullptr;
-    Index row_stride = 0;  // in elements
-    const Index* row_starts = nullptr;
-    const std::int32_t* columns = nullptr;
-    const void* csr_values = nullptr;  // of the network's own type
-
-    // Checked again here: the array is the caller's, who may have changed it in the meantime.
-    Index column(Index k) const {
-        const Index j = columns[k];
-        if (j < 0 || j >= n_features) refuse_changed();
-        return j;
-    }
-    [[noreturn]] static void refuse_changed() {
-        throw std::invalid_argument("the sparse samples were changed while in use");
-    }
-};
-
+// Where the gradients of a backward pass go: a rule changes each layer's own arrays with them, or
+// they are written to given arrays (Rule::store) or added to them (Rule::add).
 template <typename T>
-struct Targets {
-    const T* values = nullptr;   // (n_rows, n_out)
-    const T* weights = nullptr;  // (n_rows,) or null: every sample counts 1
-    const T* offset = nullptr;   // (n_rows, n_out) or null: added to the network's output
+struct GradientSink {
+    Rule rule = Rule::sgd;
+    Step<T> step;
+    std::span<T* const> of_weights, of_biases;  // one per layer; empty for the layers' own arrays
+
+    Values<T> connections(const std::vector<Layer<T>>& layers, std::size_t l) const {
+        return directed(layers[l].values, of_weights, l);
+    }
+    Values<T> biases(const std::vector<Layer<T>>& layers, std::size_t l) const {
+        return directed(layers[l].bias, of_biases, l);
+    }
+    // Weight decay is for connections.
+    Step<T> step_of_biases() const {
+        Step<T> without = step;
+        without.l2 = without.shrink = 0;
+        return without;
+    }
+
+  private:
+    static Values<T> directed(Values<T> values, std::span<T* const> to, std::size_t l) {
+        if (!to.empty()) values.first = to[l];
+        return values;
+    }
 };
 
 struct EpochResult {
@@ -62,7 +63,7 @@ struct EpochResult {
     bool diverged = false;  // the loss of the last step was not finite
 };
 
-// Told every few milliseconds how many steps (or samples) are done; true ends the work there.
+// Called every few milliseconds with the number of steps (or samples) done; true ends the work.
 using Interrupted = std::function<bool(Index done)>;
 
 class Masks;
@@ -72,16 +73,15 @@ class SparseInput;
 template <typename T>
 class Network {
   public:
-    // Training takes the threads that `pace` says, which may be shared with the next network.
-    Network(std::vector<Layer<T>> layers, Loss loss, int n_threads, std::shared_ptr<Pace> pace);
+    // Training takes as many threads as `pace` recommends; the next network may use the same pace.
+    Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
+            std::shared_ptr<Pace> pace);
     ~Network();
 
-    // Train on the samples named by order[0 .. n), in minibatches of `batch`; the last may be
-    // short.  steps[s] are the hyperparameters of minibatch s.  `dropout_seed` and the step number
-    // `first_step` decide which neurons drop out.
-    EpochResult train(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                      const Index* order, Index n, Index batch, Rule rule, const Step<T>* steps,
-                      std::uint64_t dropout_seed, Index first_step, const Interrupted& interrupted);
+    // Train on all samples of `epoch`, in minibatches of `batch`; the last may be short.  steps[s]
+    // are the hyperparameters of minibatch s, and `epoch.step` is the number of the first.
+    EpochResult train(const Minibatch<T>& epoch, Index batch, Rule rule,
+                      std::span<const Step<T>> steps, const Interrupted& interrupted);
 
     // Raw outputs (before softmax or sigmoid) of every sample: out is (n_rows, n_out).  Activations
     // of hidden layer `stop_after` instead, when that is not negative.
@@ -90,15 +90,12 @@ class Network {
 
     // Activations of one minibatch and error signals at every layer, for strategies that look at
     // absent connections: rows of inputs[l] and deltas[l] are neurons, columns are samples.
-    void signals(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                 const Index* order, Index n, std::uint64_t dropout_seed, Index step,
-                 std::vector<T*> inputs, std::vector<T*> deltas);
+    void signals(const Minibatch<T>& batch, std::span<T* const> inputs, std::span<T* const> deltas);
 
-    // The gradient of the mean loss over the samples named by order, for every connection and
-    // bias; returns the mean loss.  Nothing is updated.
-    double gradients(const Samples& samples, const Targets<T>& targets, const Standardize<T>& how,
-                     const Index* order, Index n, std::uint64_t dropout_seed, Index step,
-                     const std::vector<T*>& of_weights, const std::vector<T*>& of_biases);
+    // The gradient of the mean loss, for every connection and bias; returns the mean loss.  Nothing
+    // is updated.
+    double gradients(const Minibatch<T>& batch, std::span<T* const> of_weights,
+                     std::span<T* const> of_biases);
 
     const std::vector<Layer<T>>& layers() const { return layers_; }
     Index n_in() const { return layers_.front().topology->grid().n_in; }
@@ -110,7 +107,7 @@ class Network {
     // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
     // the cache, and working memory does not grow with the minibatch.
     static constexpr Index kBlock = 32;
-    // Rows that are finished together, few enough to stay in the first-level cache.
+    // Rows that are finished together; so many stay in the first-level cache.
     static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
@@ -121,30 +118,36 @@ class Network {
         Network& network;
         ~Leaving() { network.forget_call(); }
     };
-    void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
-    Beside loading(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
-                   T* out) const;
-    void load_csr(const Samples& samples, const Standardize<T>& how, const Index* order, Index n);
+    void load(const Minibatch<T>& batch);
+    SideTasks loading(const Minibatch<T>& batch, T* out) const;
+    void load_csr(const Minibatch<T>& batch);
     void forward_layer(std::size_t l, bool training);
     void finish_rows(std::size_t l, Index first, Index last, bool training);
-    double output_error(const Targets<T>& targets, const Index* order, Index n, double weight);
-    double weight_of(const Targets<T>& targets, const Index* order, Index n) const;
-    double fused_step(const Targets<T>& targets, const Index* order, Index n, Rule rule,
-                      const Step<T>& step, const Beside& beside);
-    double add_gradients(const Samples& samples, const Targets<T>& targets,
-                         const Standardize<T>& how, const Index* order, Index n, double weight);
+    double output_error(const Minibatch<T>& batch, double total_weight);
+    double fused_step(const Minibatch<T>& batch, const GradientSink<T>& sink,
+                      const SideTasks& side);
+    double step_in_blocks(const Minibatch<T>& batch, Rule rule, const Step<T>& step);
+    double add_gradients(const Minibatch<T>& batch, double total_weight,
+                         std::span<T* const> of_weights, std::span<T* const> of_biases);
     void update_all(Rule rule, const Step<T>& step);
-    void backward_layer(std::size_t l, Rule rule, const Step<T>& step, const Beside& beside = {});
-    void finish_delta(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
-    void update_bias(std::size_t l, Index first, Index last, Rule rule, const Step<T>& step);
+    void backward_layer(std::size_t l, const GradientSink<T>& sink, const SideTasks& side = {});
+    void finish_delta(std::size_t l, Index first, Index last, const GradientSink<T>& sink);
+    const ActivationKernel<T>& activation_of(const Layer<T>& layer) const {
+        return kernels<T>().activations[std::size_t(layer.activation)];
+    }
+    void update_bias(std::size_t l, Index first, Index last, const GradientSink<T>& sink);
     Step<T> rounded(Step<T> step, std::size_t l) const;
+    void use_random_numbers_of(const Minibatch<T>& batch) {
+        dropout_seed_ = batch.dropout_seed;
+        step_ = std::uint64_t(batch.step);
+    }
     // Which random numbers decide about dropout after layer l.
     std::uint64_t drop_counter(std::size_t l) const { return step_ * 1024 + l + (block_ << 40); }
     T* rows(std::size_t l) { return activations_[l].data(); }
     T* delta(std::size_t l) { return deltas_[l % 2].data(); }
 
     std::vector<Layer<T>> layers_;
-    Loss loss_;
+    const Loss<T>* loss_;
     std::shared_ptr<Pace> pace_;
     int most_threads_;
     int n_threads_;                   // of the step at hand

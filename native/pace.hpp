@@ -2,7 +2,7 @@
 //
 // Two cores that share no cache, or of which another process wants one, can be slower together than
 // either is alone, and which it is changes by the second.  A step gives the same bits on any number
-// of threads, so one may simply try: now and then, and whenever steps have become slower, a few of
+// of threads, so both are tried: now and then, and whenever steps have become slower, a few of
 // them go the other way, and the quicker way is kept.
 #pragma once
 

@@ -88,7 +88,7 @@ struct Histogram {
 // The weakest fraction `zeta` of each sign, rounded to whole connections, halves to even.
 //
 // Weights of one sign with a magnitude below `least` go, and of those equal to it the first ones;
-// how many of these ties are still to go is counted by whoever visits the weights in order.
+// how many of these ties are still to go is counted while the weights are visited in order.
 template <typename T>
 class Weakest {
   public:
@@ -96,7 +96,7 @@ class Weakest {
         Index left[2];
     };
 
-    // The histogram tells the bin where the last to go lies; only that bin is looked at value by
+    // The histogram gives the bin of the last to go; only that bin is looked at value by
     // value.
     Weakest(const T* weights, Index n, double zeta, int n_threads) {
         const Histogram<T> histogram(weights, n, n_threads);

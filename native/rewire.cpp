@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "bfloat16.hpp"
+#include "draw.hpp"
 #include "kernels.hpp"
 #include "prune.hpp"
-#include "sample.hpp"
 #include "threads.hpp"
 
 namespace ratoon {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kChunk = 1 << 16;
 
-// The arrays a rewiring moves: weights and what is carried along, at most a few.  The number of
+// The arrays a rewiring moves: weights and what is carried along.  The number of
 // carried arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
 template <typename W, typename T, int n_carried>
 struct Moved {
@@ -76,8 +76,8 @@ std::vector<Index> summed(const std::vector<Index>& a, const std::vector<Index>&
 TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t seed,
                             int n_threads) {
     grid.check();
-    std::vector<Index> none(std::size_t(grid.n_tiles()) + 1, 0);
-    DrawnRanks drawn = draw_distinct(empty_room(grid, none), n_connections, seed, n_threads);
+    std::vector<Index> no_slots(std::size_t(grid.n_tiles()) + 1, 0);
+    DrawnRanks drawn = draw_distinct(empty_room(grid, no_slots), n_connections, seed, n_threads);
     Buffer<Packed> packed(n_connections);
     parallel_for(grid.n_tiles(), n_threads, [&](Index t) {
         const Tile tile = grid.tile(t);
@@ -91,7 +91,7 @@ TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t
 
 namespace {
 
-// Where each tile's survivors begin when they stand without gaps.
+// Where each tile's survivors begin when they lie without gaps.
 template <typename T>
 std::vector<Index> survivor_starts(const Topology& topology, const T* weights,
                                    const Weakest<T>& weakest) {
@@ -137,12 +137,12 @@ void count_empty_below(Tile tile, const Packed* packed, Index n,
     }
 }
 
-// Spreads the survivors of one tile, which stand at first .. first + s, to the right and sets the
+// Spreads the survivors of one tile, which lie at first .. first + s, to the right and sets the
 // r new connections between them; `slot` is where the tile ends.
 //
 // Whether the next one is old or new is a coin toss that no processor foresees, so both are made
 // and one is taken.  What the toss depends on is at hand before, in `empty_below`; and arguments
-// are copies, so that the compiler need not fear that storing an index changes them.
+// are copies, so that the compiler knows that storing an index does not change them.
 template <bool in_groups, typename W, typename T, int n_carried>
 void spread(Tile tile, Moved<W, T, n_carried> values, Packed* packed, Index first, Index s,
             const std::uint32_t* ranks, const W* fresh, Index r, Index slot,
@@ -212,7 +212,7 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
     Buffer<std::uint32_t> empty_below(most);
     auto next = std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts),
                                            std::move(indices));
-    // All memory is at hand: from here on nothing fails, so nobody sees half a rewiring.
+    // All memory has been allocated: from here on nothing fails, so no rewiring stays half done.
     //
     // From the left, where the survivors go, they are spread to the right again.  So all arrays
     // but the indices are changed in place.

@@ -60,7 +60,7 @@ inline void insertion_sort(std::uint32_t* values, Index n) {
     }
 }
 
-// Sorts draws that are uniform below `limit`.  The upper bits nearly do it: so many that few
+// Sorts draws that are uniform below `limit`.  The upper bits nearly do it: so many that only some
 // neighbours agree in them; the rest is put right by comparing.
 inline void sort_uniform(std::uint32_t* values, Index n, std::uint32_t* scratch,
                          std::uint64_t limit) {

@@ -10,9 +10,9 @@ namespace ratoon {
 // ------------------------------------------------------------------------------ idle steps
 
 template <typename T>
-bool Idle::is_linear(Rule rule, const Step<T>* steps, Index n_steps) {
-    if (rule == Rule::adam) return false;  // divides by a root
-    return std::all_of(steps, steps + n_steps, [&](const Step<T>& step) {
+bool Idle::is_linear(Rule rule, std::span<const Step<T>> steps) {
+    if (!info_of(rule).is_linear) return false;
+    return std::all_of(steps.begin(), steps.end(), [&](const Step<T>& step) {
         // The learning rate matters to an idle connection only through the decay.
         return step.mu == steps[0].mu && step.shrink == steps[0].shrink &&
                step.l2 * step.lr == steps[0].l2 * steps[0].lr;
@@ -65,7 +65,7 @@ void SparseInput<T>::visit(See see) {
 template <typename T>
 SparseInput<T>::SparseInput(const Topology& topology, const Values<T>& values)
     : topology_(topology),
-      theirs_(values),
+      layer_values_(values),
       starts_(std::size_t(topology.grid().n_in) + 1, 0),
       next_(starts_.size()),
       outputs_(topology.n_connections()),
@@ -86,13 +86,13 @@ SparseInput<T>::SparseInput(const Topology& topology, const Values<T>& values)
     tile_.reserve(std::size_t(most));
     visit([&](Index entry, Index slot, Index, Index output) {
         outputs_[entry] = Packed(output);
-        weights_[entry] = theirs_.weights[slot];
+        weights_[entry] = layer_values_.weights[slot];
     });
-    mine_.weights = weights_.data();
+    values_.weights = weights_.data();
 }
 
 template <typename T>
-void SparseInput<T>::begin(Rule rule, const Step<T>* steps, Index n_steps) {
+void SparseInput<T>::begin(Rule rule, std::span<const Step<T>> steps) {
     const Index n = topology_.n_connections();
     const auto taken = [&](const T* from, Buffer<T>& to) -> T* {
         if (from == nullptr) return nullptr;
@@ -100,11 +100,11 @@ void SparseInput<T>::begin(Rule rule, const Step<T>* steps, Index n_steps) {
         visit([&](Index entry, Index slot, Index, Index) { to[entry] = from[slot]; });
         return to.data();
     };
-    mine_.first = taken(theirs_.first, first_);
-    mine_.second = taken(theirs_.second, second_);
-    if (Idle::is_linear(rule, steps, n_steps)) {
-        idle_.emplace_back(rule, steps[0], n_steps);
-        settled_.assign(starts_.size() - 1, 0);
+    values_.first = taken(layer_values_.first, first_);
+    values_.second = taken(layer_values_.second, second_);
+    if (!steps.empty() && Idle::is_linear(rule, steps)) {
+        idle_.emplace_back(rule, steps[0], Index(steps.size()));
+        steps_seen_.assign(starts_.size() - 1, 0);
     } else {
         gradient_ = Buffer<T>(n);
         gradient_.fill_zero();
@@ -115,37 +115,39 @@ void SparseInput<T>::begin(Rule rule, const Step<T>* steps, Index n_steps) {
 template <typename T>
 SparseInput<T>::~SparseInput() {
     if (!training_) return;
-    const bool with_first = mine_.first != nullptr, with_second = mine_.second != nullptr;
+    const bool with_first = values_.first != nullptr, with_second = values_.second != nullptr;
     const Idle::Map* powers = idle_.empty() ? nullptr : idle_[0].powers(n_steps_);
     visit([&](Index entry, Index slot, Index input, Index) {
         T w = weights_[entry], v = with_first ? first_[entry] : T(0);
         if (powers != nullptr) {
             // Ahead by one, should a step have ended half-way.
-            const Index missed = std::max(Index(0), n_steps_ - settled_[std::size_t(input)]);
+            const Index missed = std::max(Index(0), n_steps_ - steps_seen_[std::size_t(input)]);
             Idle::apply(powers[missed], &w, with_first ? &v : nullptr);
         }
-        theirs_.weights[slot] = w;
-        if (with_first) theirs_.first[slot] = v;
-        if (with_second) theirs_.second[slot] = second_[entry];
+        layer_values_.weights[slot] = w;
+        if (with_first) layer_values_.first[slot] = v;
+        if (with_second) layer_values_.second[slot] = second_[entry];
     });
 }
 
 template <typename T>
 void SparseInput<T>::catch_up(Index input) {
-    const Index missed = n_steps_ - std::exchange(settled_[std::size_t(input)], n_steps_);
+    const Index missed = n_steps_ - std::exchange(steps_seen_[std::size_t(input)], n_steps_);
     if (missed == 0) return;
     const Idle::Map map = idle_[0].powers(missed)[missed];
     for (Index e = starts_[input]; e < starts_[input + 1]; ++e) {
-        Idle::apply(map, mine_.weights + e, mine_.first == nullptr ? nullptr : mine_.first + e);
+        Idle::apply(map, values_.weights + e,
+                    values_.first == nullptr ? nullptr : values_.first + e);
     }
 }
 
 template <typename T>
 bool SparseInput<T>::pays(const Samples& samples, Index batch) {
-    if (samples.row_starts == nullptr || samples.n_rows == 0) return false;
-    const double per_row = double(samples.row_starts[samples.n_rows]) / double(samples.n_rows);
-    // By rows a connection costs as much as for eight samples at the least, and beyond that as much
-    // for every sample as a fiftieth of them does by non-zeros.
+    const auto* csr = std::get_if<CsrRows<T>>(&samples.rows);
+    if (csr == nullptr || samples.n_rows == 0) return false;
+    const double per_row = double(csr->starts[samples.n_rows]) / double(samples.n_rows);
+    // By rows a connection costs at least as much as for eight samples, and beyond that as much for
+    // every sample as a fiftieth of them does by non-zeros.
     return per_row * double(batch) <
            0.02 * double(std::max(batch, kLanes)) * double(samples.n_features);
 }
@@ -153,27 +155,22 @@ bool SparseInput<T>::pays(const Samples& samples, Index batch) {
 // ----------------------------------------------------------------------------- a minibatch
 
 template <typename T>
-void SparseInput<T>::load(const Samples& samples, const Standardize<T>& how, const Index* order,
-                          Index n, Index lanes) {
+void SparseInput<T>::load(const Minibatch<T>& batch, Index lanes) {
     lanes_ = lanes;
     row_.resize(std::size_t(lanes));
     drawn_.clear();
     keys_.clear();
-    const T* values = static_cast<const T*>(samples.csr_values);
-    for (Index b = 0; b < n; ++b) {
-        for (Index k = samples.row_starts[order[b]]; k < samples.row_starts[order[b] + 1]; ++k) {
-            const Index input = samples.column(k);
-            T z = values[k];
-            if (how.scale != nullptr) z *= how.scale[input];
-            if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
+    for (Index b = 0; b < batch.size(); ++b) {
+        batch.each_non_zero(batch.order[std::size_t(b)], [&](Index input, T z) {
             keys_.push_back(std::uint64_t(input) << 32 | drawn_.size());
             drawn_.push_back({b, z});
-        }
+        });
     }
     // By feature, so that a sample's sums are made in the same order whatever else is in the batch.
     const auto size = Index(keys_.size());
     scratch_.resize(keys_.size());
-    sort_upper_halves(keys_.data(), size, scratch_.data(), std::uint64_t(samples.n_features));
+    sort_upper_halves(keys_.data(), size, scratch_.data(),
+                      std::uint64_t(batch.samples->n_features));
     non_zeros_.resize(drawn_.size());
     active_.clear();
     for (Index k = 0; k < size; ++k) {
@@ -221,14 +218,14 @@ void SparseInput<T>::forward(const T* bias, T* y) {
         const Index first = starts_[feature.input], n = starts_[feature.input + 1] - first;
         if (const T* row = row_of(feature)) {
             in_tiles(feature.input, [&](const Packed* outputs, Index entry, Index size, Index at) {
-                kernels<T>().forward(outputs, mine_.weights + entry, size, row, y + at * lanes_,
+                kernels<T>().forward(outputs, values_.weights + entry, size, row, y + at * lanes_,
                                      lanes_, {});
             });
             continue;
         }
         for (Index k = feature.first; k < feature.last; ++k) {
             const NonZero& one = non_zeros_[std::size_t(k)];
-            kernels<T>().forward_non_zero(outputs_.data() + first, mine_.weights + first, n,
+            kernels<T>().forward_non_zero(outputs_.data() + first, values_.weights + first, n,
                                           one.value, y + one.sample, lanes_);
         }
     }
@@ -243,7 +240,7 @@ void SparseInput<T>::backward(Rule rule, const Step<T>& step, const T* dy) {
         if (const T* row = row_of(feature)) {
             in_tiles(feature.input, [&](const Packed* outputs, Index entry, Index size, Index at) {
                 const Values<T> values =
-                    all ? Values<T>{nullptr, gradient_.data() + entry} : mine_.at(entry);
+                    all ? Values<T>{nullptr, gradient_.data() + entry} : values_.at(entry);
                 kernels<T>().backward(all ? Rule::store : rule, outputs, values, size, row,
                                       dy + at * lanes_, nullptr, lanes_, step, {});
             });
@@ -255,13 +252,13 @@ void SparseInput<T>::backward(Rule rule, const Step<T>& step, const T* dy) {
                 kernels<T>().backward_non_zero(outputs_.data() + first, n, one.value,
                                                dy + one.sample, lanes_, gradients);
             }
-            if (!all) kernels<T>().update(rule, mine_.at(first), gradients, n, step);
+            if (!all) kernels<T>().update(rule, values_.at(first), gradients, n, step);
         }
-        if (!all) settled_[std::size_t(feature.input)] = n_steps_ + 1;
+        if (!all) steps_seen_[std::size_t(feature.input)] = n_steps_ + 1;
     }
     ++n_steps_;
     if (!all) return;
-    kernels<T>().update(rule, mine_, gradient_.data(), topology_.n_connections(), step);
+    kernels<T>().update(rule, values_, gradient_.data(), topology_.n_connections(), step);
     for (const Active& feature : active_) {
         const Index first = starts_[feature.input], n = starts_[feature.input + 1] - first;
         std::fill_n(gradient_.data() + first, n, T(0));

@@ -1,10 +1,10 @@
 // The first layer on sparse samples: work that follows the non-zeros of a minibatch.
 //
-// For the time of a call the layer's connections are kept input by input.  A feature that few
+// For the time of a call the layer's connections are kept input by input.  A feature that only some
 // samples of a minibatch have is taken non-zero by non-zero, one that many have as a row of the
 // ordinary kernels.  All other connections have a gradient of zero.
 //
-// Zero gradient is not the same as no change: momentum goes on and decay goes on.  But without a
+// Zero gradient is not the same as no change: momentum and decay continue.  But without a
 // gradient a step is a fixed linear map of (weight, momentum), so a feature that was away for k
 // steps catches up at once with the k-th power of that map.  The numbers are those of updating
 // every connection at every step, up to rounding.
@@ -21,7 +21,7 @@ class Idle {
   public:
     // Whether these steps are one and the same map, so that powers of it make sense.
     template <typename T>
-    static bool is_linear(Rule rule, const Step<T>* steps, Index n_steps);
+    static bool is_linear(Rule rule, std::span<const Step<T>> steps);
 
     template <typename T>
     Idle(Rule rule, const Step<T>& step, Index n_steps);
@@ -49,19 +49,18 @@ class SparseInput {
     // Takes the weights over, for predictions.
     SparseInput(const Topology& topology, const Values<T>& values);
     // And the optimizer's state, for a training whose steps are given.  All goes back when this
-    // object ends; nobody else may look at the layer's values before.
-    void begin(Rule rule, const Step<T>* steps, Index n_steps);
+    // object ends; until then the layer's values must not be read.
+    void begin(Rule rule, std::span<const Step<T>> steps);
     ~SparseInput();
     SparseInput(const SparseInput&) = delete;
 
     // Takes a minibatch in: its non-zeros, feature by feature.
-    void load(const Samples& samples, const Standardize<T>& how, const Index* order, Index n,
-              Index lanes);
+    void load(const Minibatch<T>& batch, Index lanes);
     // y = W x + b for the minibatch loaded.
     void forward(const T* bias, T* y);
     void backward(Rule rule, const Step<T>& step, const T* dy);
 
-    // Whether so few features occur in a minibatch that this way is the quicker one.
+    // Whether a minibatch has so small a part of the features that this way is faster.
     static bool pays(const Samples& samples, Index batch);
 
   private:
@@ -85,7 +84,7 @@ class SparseInput {
     void in_tiles(Index input, F f);
 
     const Topology& topology_;
-    Values<T> theirs_, mine_;  // in the order of slots, and input by input
+    Values<T> layer_values_, values_;  // in the order of slots, and input by input
     // Input i owns entries starts_[i] .. starts_[i + 1], in the order of outputs.
     std::vector<Index> starts_, next_;
     Buffer<Packed> outputs_;
@@ -99,10 +98,10 @@ class SparseInput {
     Index lanes_ = 0;
 
     bool training_ = false;
-    Index n_steps_ = 0;           // done so far
-    std::vector<Idle> idle_;      // at most one; none when every connection is updated every step
-    std::vector<Index> settled_;  // per input: steps its connections have seen
-    Buffer<T> gradient_;          // of all connections, for rules that need every one at every step
+    Index n_steps_ = 0;              // done so far
+    std::vector<Idle> idle_;         // one, or empty when every connection is updated every step
+    std::vector<Index> steps_seen_;  // per input: steps its connections have seen
+    Buffer<T> gradient_;  // of all connections, for rules that need every one at every step
 };
 
 }  // namespace ratoon

@@ -43,9 +43,9 @@ bool spin_until(Ready ready) {
     return ready();
 }
 
-// A share of a job's tasks: those next .. end.  Whoever moves the ticket forward owns a task.  The
-// ticket carries the job's generation, so a worker that comes late cannot take a task of the next
-// job for one of the last.  Each on cache lines of its own.
+// A share of a job's tasks: those next .. end.  The thread that moves the ticket forward owns a
+// task.  The ticket carries the job's generation, so a worker that comes late cannot take a task of
+// the next job for one of the last.  Each on cache lines of its own.
 struct alignas(128) Share {
     std::atomic<std::uint64_t> ticket{kClosed};  // generation << 32 | next task
     std::atomic<Index> end{0};
@@ -60,7 +60,7 @@ class Pool {
         grow(n_threads - 1);
         if (workers_.empty()) return false;
 
-        // Tickets are closed while the job changes, so nobody can take a task of half a job.
+        // Tickets are closed while the job changes, so no thread can take a task of half a job.
         const int n_shares = std::min(n_threads, kMostShares);
         task_.store(&task, std::memory_order_relaxed);
         n_tasks_.store(n_tasks, std::memory_order_relaxed);
@@ -195,7 +195,7 @@ Pool& pool() {
 }  // namespace
 
 void parallel_for(Index n_tasks, int n_threads, const Task& task) {
-    // The ticket has 32 bits for the task number; nobody needs a billion tasks.
+    // The ticket has 32 bits for the task number; a billion tasks never occur.
     const bool fits = n_tasks < (Index(1) << 31);
     // More threads than tasks, or than any machine has, would only be started to sleep.
     const int useful = int(std::min({n_tasks, Index(n_threads), kMostThreads}));

@@ -3,9 +3,10 @@
 // A training step has about ten short parallel sections.  Barriers that spin for long are ruinous
 // when another process wants the cores, barriers that sleep at once cost 10-30 % when none does;
 // so a worker spins some tens of microseconds and then sleeps.  The caller works too, and waits
-// for *tasks*, not for workers: one that never woke up delays nobody.
+// for *tasks*, not for workers: one that never woke up causes no delay.
 //
-// Tasks must not depend on who runs them.  Then results are the same on any number of threads.
+// Tasks must not depend on the thread that runs them.  Then results are the same on any number of
+// threads.
 #pragma once
 
 #include <functional>

@@ -15,6 +15,7 @@ if LOOKS_FOR_RACES:
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, export  # noqa: E402
+from ratoon.activations import ACTIVATIONS  # noqa: E402
 from ratoon.errors import InvalidInputError  # noqa: E402
 from ratoon.export import group_outputs, to_onnx  # noqa: E402
 from ratoon.inference import Predictor  # noqa: E402
@@ -47,6 +48,7 @@ def run(model, x):
         {"activation": "all_relu", "epsilon": 1},
         {"activation": "logistic", "dtype": "float64"},
         {"preset": "paper", "max_iter": 2},
+        *({"activation": name} for name in ACTIVATIONS),
     ],
     ids=str,
 )

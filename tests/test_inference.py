@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon.activations import ACTIVATIONS
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.inference import PlainLayer, Predictor
 from ratoon.network import SparseMLP
@@ -42,12 +43,12 @@ MODELS = {
     "squared": lambda: classifier(loss="squared_error"),
     "unscaled": lambda: classifier(scale=None, activation="tanh"),
     "float64": lambda: classifier(dtype="float64", activation="logistic"),
-    "all_relu": lambda: classifier(activation="all_relu"),
     "early": lambda: classifier(early_stopping=True, n_iter_no_change=1),
     "labels": lambda: multilabel(),
     "labels squared": lambda: multilabel(loss="squared_error"),
     "one target": lambda: regressor(X @ RNG.normal(size=12)),
     "two targets": lambda: regressor(X @ RNG.normal(size=(12, 2))),
+    **{name: lambda name=name: classifier(activation=name) for name in ACTIVATIONS},
 }
 
 

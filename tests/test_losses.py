@@ -32,6 +32,13 @@ def test_squared_error_is_half_the_square():
     assert mean_loss("squared_error", np.array([[3.0, 1.0]]), np.array([[0.0, 0.0]])) == 5.0
 
 
+def test_huber_is_linear_beyond_one():
+    # Errors 0.5, -1 and 3: 0.125 + 0.5 + 2.5.
+    outputs = np.array([[0.5, -1.0, 3.0]])
+    assert mean_loss("huber", outputs, np.zeros((1, 3))) == 3.125
+    assert_allclose(sample_losses("huber", outputs, np.zeros((1, 3)))[1], [[0.5, -1.0, 1.0]])
+
+
 def test_weights_make_a_weighted_mean():
     outputs, targets = np.array([[2.0], [0.0]]), np.zeros((2, 1))
     assert mean_loss("squared_error", outputs, targets, np.array([1.0, 3.0])) == 0.5

@@ -1,7 +1,7 @@
 // Whole networks over any samples, dense and sparse: train, predict, gradients, signals.
 //
-// Sparse samples come with indices that nobody checked, as if somebody changed the arrays after
-// the check: they must be refused, never followed.
+// Sparse samples come with unchecked indices, as if the arrays had been changed after the check:
+// they must be refused, never followed.
 #include "network.hpp"
 
 #include <stdexcept>
@@ -36,15 +36,14 @@ void draw_samples(Bytes& bytes, Data<T>& data, Index n_rows, Index n_in) {
     Samples& samples = data.samples;
     samples.n_rows = n_rows;
     samples.n_features = n_in;
-    samples.row_stride = n_in;
     switch (bytes.between(0, 2)) {
         case 0:
             data.f32 = bytes.numbers<float>(n_rows * n_in);
-            samples.dense_f32 = data.f32.data();
+            samples.rows = DenseRows<float>{data.f32.data(), n_in};
             break;
         case 1:
             data.f64 = bytes.numbers<double>(n_rows * n_in);
-            samples.dense_f64 = data.f64.data();
+            samples.rows = DenseRows<double>{data.f64.data(), n_in};
             break;
         default:
             data.row_starts.push_back(0);
@@ -55,9 +54,8 @@ void draw_samples(Bytes& bytes, Data<T>& data, Index n_rows, Index n_in) {
                 }
                 data.row_starts.push_back(Index(data.columns.size()));
             }
-            samples.row_starts = data.row_starts.data();
-            samples.columns = data.columns.data();
-            samples.csr_values = data.values.data();
+            samples.rows =
+                CsrRows<T>{data.row_starts.data(), data.columns.data(), data.values.data()};
     }
 }
 
@@ -84,7 +82,7 @@ void use(Bytes& bytes) {
         }
         layer.values = {mine.weights.data(), mine.first.data(), mine.second.data()};
         layer.bias = {mine.bias.data(), mine.bias_first.data(), mine.bias_second.data()};
-        layer.activation = Activation(bytes.between(0, int(Activation::all_relu)));
+        layer.activation = Activation(bytes.between(0, Index(kernels<T>().activations.size()) - 1));
         layer.slope = bytes.number<T>();
         layer.dropout = T(bytes.byte() % 4) / 4;
         layers.push_back(layer);
@@ -99,7 +97,7 @@ void use(Bytes& bytes) {
     data.shift = bytes.numbers<T>(n_features);
     data.scale = bytes.numbers<T>(n_features);
     const std::uint8_t with = bytes.byte();
-    const bool sparse = data.samples.row_starts != nullptr;
+    const bool sparse = data.samples.is_sparse();
     const Targets<T> targets{data.targets.data(), with & 1 ? data.weights.data() : nullptr,
                              with & 2 ? data.offset.data() : nullptr};
     const Standardize<T> how{with & 4 && !sparse ? data.shift.data() : nullptr,
@@ -109,7 +107,9 @@ void use(Bytes& bytes) {
     for (Index k = bytes.between(1, 80); k > 0; --k) order.push_back(bytes.byte() % n_rows);
     const Index n = Index(order.size()), batch = bytes.between(1, 70);
 
-    const Loss loss = Loss(bytes.between(0, 2));
+    Minibatch<T> minibatch{&data.samples, how, targets, order, 0, 3};
+
+    const Loss<T>& loss = kLosses<T>[bytes.between(0, kNumberOfLosses<T> - 1)];
     Network<T> network(layers, loss, int(bytes.between(1, 2)), std::make_shared<Pace>());
     Index calls = 0;
     const Interrupted interrupted = [&calls, limit = bytes.byte()](Index) {
@@ -123,10 +123,11 @@ void use(Bytes& bytes) {
                     step = {bytes.number<T>(), bytes.number<T>(), bytes.number<T>(),
                             bytes.number<T>(), bytes.number<T>(), bytes.number<T>()};
                 }
-                const Rule rules[] = {Rule::sgd, Rule::momentum, Rule::nesterov, Rule::adam};
-                const EpochResult result = network.train(
-                    data.samples, targets, how, order.data(), n, batch, rules[bytes.between(0, 3)],
-                    steps.data(), bytes.word(), bytes.between(0, 1000), interrupted);
+                const Rule rule = Rule(bytes.between(int(Rule::sgd), kNumberOfRules - 1));
+                minibatch.dropout_seed = bytes.word();
+                minibatch.step = bytes.between(0, 1000);
+                const EpochResult result =
+                    network.train(minibatch, batch, rule, steps, interrupted);
                 must(result.steps_done >= 0 && result.steps_done <= Index(steps.size()), "steps");
                 break;
             }
@@ -147,8 +148,8 @@ void use(Bytes& bytes) {
                     kept.emplace_back(std::size_t(layer.topology->grid().n_out));
                     of_biases.push_back(kept.back().data());
                 }
-                network.gradients(data.samples, targets, how, order.data(), n, bytes.word(), 3,
-                                  of_weights, of_biases);
+                minibatch.dropout_seed = bytes.word();
+                network.gradients(minibatch, of_weights, of_biases);
                 break;
             }
             default: {
@@ -161,8 +162,8 @@ void use(Bytes& bytes) {
                     kept.emplace_back(std::size_t(grid.n_out * n));
                     deltas.push_back(kept.back().data());
                 }
-                network.signals(data.samples, targets, how, order.data(), n, bytes.word(), 3,
-                                inputs, deltas);
+                minibatch.dropout_seed = bytes.word();
+                network.signals(minibatch, inputs, deltas);
             }
         }
     }

@@ -42,7 +42,7 @@ void look_again(const Topology& topology) {
     const auto again = Topology::from_pairs(grid, inputs, outputs, order.data());
     must(std::ranges::equal(again->packed(), topology.packed()), "pairs give it back");
     for (std::size_t k = 0; k < order.size(); ++k) {
-        must(order[k] == Index(order.size() - 1 - k), "the order is told");
+        must(order[k] == Index(order.size() - 1 - k), "the order is returned");
     }
 }
 

@@ -4,22 +4,34 @@
 //     dx[input, :] += w * dy[output, :]       with the weight before its update
 //     w, state = rule(w, state, g)
 //
-// The gradient lives in registers only.  Eight connections are taken together, because eight sums
-// over lanes cost little more than two.
+// As a loop, for momentum:
+//
+//     for (Index k = 0; k < n; ++k) {
+//         const Index input = packed[k] >> 16, output = packed[k] & 0xffff;
+//         T g = 0;
+//         for (Index lane = 0; lane < lanes; ++lane) {
+//             g += dy[output * lanes + lane] * x[input * lanes + lane];
+//             dx[input * lanes + lane] += weights[k] * dy[output * lanes + lane];
+//         }
+//         momentum[k] = mu * momentum[k] - lr * g;
+//         weights[k] += momentum[k];
+//     }
+//
+// The rest of this file computes just that for every rule.  The gradient lives in registers only.
+// Eight connections are taken together, because eight sums over lanes cost little more than two.
 #pragma once
 
 // Whether fetching rows ahead pays in small tiles too: 2 to 8 % faster with AVX2, 5 to 10 % slower
-// with AVX-512, we do not know why.
+// with AVX-512, for an unknown reason.
 constexpr bool kFetchSmall = !kOperandsBroadcast;
 
 // What the rule reads of the connections to come.
 template <Rule rule, bool with_dx, typename T>
 RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, Index k) {
     fetch_stream(packed, k);
-    constexpr bool only_gradient = rule == Rule::store || rule == Rule::add;
-    if constexpr (with_dx || !only_gradient) fetch_stream(values.weights, k);
-    if constexpr (rule != Rule::sgd) fetch_stream(values.first, k);
-    if constexpr (rule == Rule::adam) fetch_stream(values.second, k);
+    if constexpr (with_dx || changes_weights(rule)) fetch_stream(values.weights, k);
+    if constexpr (info_of(rule).n_arrays >= 1) fetch_stream(values.first, k);
+    if constexpr (info_of(rule).n_arrays >= 2) fetch_stream(values.second, k);
 }
 
 // How many connections come before the first whose weight begins a vector's worth of memory.  Eight
@@ -92,7 +104,7 @@ RATOON_INLINE Folded<Vec<T>> backward_eight(const Packed* p, const Packed* ahead
 template <Rule rule, typename T, int V, bool with_dx, bool far, bool small = false>
 void backward_rows(const Packed* packed, Values<T> values, Index n, const T* x, const T* dy, T* dx,
                    Index lanes, const Step<T>& given) {
-    const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
+    const Step<T> step = given;  // a copy: the compiler then knows that storing does not change it
     const T* weights = values.weights;
     const auto one_alone = [&](Index k) {
         const Vec<T> weight = with_dx ? broadcast(weights[k]) : Vec<T>{};

@@ -1,5 +1,15 @@
 // Forward: y[output, :] += w * x[input, :] for every connection of a tile, in slot order.
 //
+//     for (Index k = 0; k < n; ++k) {
+//         const Index input = packed[k] >> 16, output = packed[k] & 0xffff;
+//         for (Index lane = 0; lane < lanes; ++lane) {
+//             y[output * lanes + lane] += weights[k] * x[input * lanes + lane];
+//         }
+//     }
+//
+// The rest of this file computes just that, with vectors of lanes, several connections at a time
+// and memory fetched ahead.
+//
 // Each lane adds the same products in the same order whatever the number of lanes, so that a
 // prediction does not depend on what else is in its batch.
 #pragma once
@@ -7,7 +17,7 @@
 constexpr Index kAhead = 32;  // connections between a prefetch and its use
 
 // Indices, weights and state come in streams.  The processor fetches these ahead by itself, but
-// where they come from beyond the second-level cache asking for them was faster still; perhaps it
+// where they come from beyond the second-level cache, prefetching was faster still; perhaps it
 // stops at the end of a page.  Of 64 to 2,048 ahead, 256 was as good as any.  The address may lie
 // behind the array's end, which is why it is a number here; a prefetch never faults.
 constexpr Index kStreamAhead = 256;
@@ -19,8 +29,8 @@ RATOON_INLINE void fetch_stream(const T* stream, Index k) {
     __builtin_prefetch(reinterpret_cast<const void*>(at));
 }
 
-// V vectors of 8 lanes of every row; `whole` says that they are all of the row, so that the
-// compiler knows how far apart rows are.
+// V vectors of 8 lanes of every row; `whole` if they are all of the row, so that the compiler knows
+// how far apart rows are.
 template <typename T, int V, bool whole, bool far, bool small>
 RATOON_INLINE void forward_one(Packed p, Packed ahead, Vec<T> weight, const T* x, T* y,
                                Index given_lanes) {
@@ -122,7 +132,7 @@ RATOON_INLINE Index narrow_row(Packed p) {
     return Index(p & 0xffffu) * kNarrowCopies + Index(p >> 16 & Packed(kNarrowCopies - 1));
 }
 
-// V vectors of 8 lanes of every row; `whole` says that they are all of it.
+// V vectors of 8 lanes of every row; `whole` if they are all of it.
 template <typename T, int V, bool whole>
 void narrow_columns(const Packed* packed, const T* weights, Index n, const T* x, T* y,
                     Index given_lanes) {

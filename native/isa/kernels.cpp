@@ -29,45 +29,43 @@ namespace {
 #include "masked.hpp"
 #include "non_zeros.hpp"
 #include "rows.hpp"
+#include "activations.hpp"
 #include "normal.hpp"
+#include "scan.hpp"
 // clang-format on
 
 template <typename T>
 Kernels<T> table() {
-    return {forward<T>,
-            forward_narrow<T>,
-            backward<T>,
-            nullptr,
-            nullptr,
-            forward_non_zero<T>,
-            backward_non_zero<T>,
-            update<T>,
-            fill_rows<T>,
-            row_sums<T>,
-            activate<T>,
-            derive<T>,
-            drop<T>,
-            load_samples<T, float>,
-            load_samples<T, double>,
-            normal<T>};
+    return {
+        .forward = forward<T>,
+        .forward_narrow = forward_narrow<T>,
+        .backward = backward<T>,
+        .forward_non_zero = forward_non_zero<T>,
+        .backward_non_zero = backward_non_zero<T>,
+        .update = update<T>,
+        .fill_rows = fill_rows<T>,
+        .row_sums = row_sums<T>,
+        .activations = kActivations<T>,
+        .drop = drop<T>,
+        .load_f32 = load_samples<T, float>,
+        .load_f64 = load_samples<T, double>,
+        .normal = normal<T>,
+        .scan = scan<T>,
+    };
 }
 
 }  // namespace
 
-const Kernels<float>& kernels_f32() {
-    static const Kernels<float> kernels = [] {
-        Kernels<float> found = table<float>();
+const KernelTables& kernel_tables() {
+    static const KernelTables tables = [] {
+        KernelTables both{.f32 = table<float>(), .f64 = table<double>()};
 #if defined(__AVX2__)
-        found.masked_forward = masked_forward;
-        found.masked_backward = masked_backward;
+        both.f32.masked_forward = masked_forward;
+        both.f32.masked_backward = masked_backward;
 #endif
-        return found;
+        return both;
     }();
-    return kernels;
-}
-const Kernels<double>& kernels_f64() {
-    static const Kernels<double> kernels = table<double>();
-    return kernels;
+    return tables;
 }
 
 }  // namespace RATOON_ISA

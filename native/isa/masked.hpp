@@ -1,6 +1,6 @@
 // Narrow layers that are nearly full: a mask of 16 bits instead of 16 indices.
 //
-// Connections of such a layer come in groups of 16 inputs, output by output.  A mask says which of
+// Connections of such a layer come in groups of 16 inputs, output by output.  A mask shows which of
 // the 16 inputs an output is connected to; its weights are spread out to their places, and the rest
 // is the arithmetic of a dense layer, eight inputs at a time.  Inputs, errors and weights stay in
 // registers, and no index is read.
@@ -11,7 +11,7 @@
 #if defined(__AVX2__)
 
 // For every mask of eight bits: which of the numbers given for its set bits goes to each place
-// (negative for none), and the places of its set bits in turn.
+// (negative for no number), and the places of its set bits in turn.
 struct Places {
     std::int8_t spread[256][8], gather[256][8];
 };
@@ -71,8 +71,8 @@ struct Group {
     }
 };
 
-// The weights of a group.  Whatever lies behind those of the last group belongs to somebody else,
-// who may be changing it: they are copied.
+// The weights of a group.  What lies behind those of the last group belongs to another task,
+// which may be changing it: they are copied.
 RATOON_INLINE const float* readable(const float* weights, Index left, float* copy) {
     if (left >= kMostOfGroup + kLanes) return weights;
     std::fill_n(std::copy_n(weights, left, copy), kLanes, 0.0f);

@@ -26,7 +26,7 @@ RATOON_INLINE F32x8 log_of_fraction(I32x8 k) {
 
 // Sine and cosine of 2 pi k / 2^24, k in 0 .. 2^24 - 1.
 //
-// The nearest quarter turn is told from the upper bits, without rounding; what is left lies within
+// The nearest quarter turn follows from the upper bits, without rounding; what is left lies within
 // an eighth of a turn, where the Taylor series is as precise as float.
 RATOON_INLINE void turn_of_fraction(I32x8 k, F32x8& sine, F32x8& cosine) {
     constexpr int kEighth = 1 << 21, kQuarter = 1 << 22;

@@ -1,4 +1,4 @@
-// Work on whole rows: activations and their derivatives, dropout, sums, reading samples.
+// Work on whole rows: dropout, sums, reading samples.
 #pragma once
 
 template <typename T>
@@ -36,57 +36,6 @@ void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
         store(sums + i, Folded<Vec<T>>(eight).sums());
     }
     for (; i < n_rows; ++i) sums[i] = sum_of(folded(rows + i * lanes, lanes));
-}
-
-template <typename T>
-T sigmoid_of(T z) {
-    return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
-}
-
-template <typename T>
-void activate(Activation kind, T slope, T* y, Index n) {
-    switch (kind) {
-        case Activation::identity:
-            return;
-        case Activation::relu:
-            // Written so that NaN stays NaN: a diverged network must be seen to have diverged.
-            for (Index k = 0; k < n; ++k) y[k] = y[k] < 0 ? T(0) : y[k];
-            return;
-        case Activation::leaky_relu:
-        case Activation::all_relu:
-            for (Index k = 0; k < n; ++k) y[k] = y[k] < 0 ? slope * y[k] : y[k];
-            return;
-        case Activation::tanh:
-            for (Index k = 0; k < n; ++k) y[k] = std::tanh(y[k]);
-            return;
-        case Activation::sigmoid:
-            for (Index k = 0; k < n; ++k) y[k] = sigmoid_of(y[k]);
-            return;
-    }
-}
-
-template <typename T>
-void derive(Activation kind, T slope, const T* y, T unscale, T* d, Index n) {
-    switch (kind) {
-        case Activation::identity:
-            return;
-        case Activation::relu:
-            for (Index k = 0; k < n; ++k) d[k] = y[k] > 0 ? d[k] : T(0);
-            return;
-        case Activation::leaky_relu:
-            // An output of 0 says nothing of its input's sign where the slope is 0, as relu's.
-            for (Index k = 0; k < n; ++k) d[k] = y[k] > 0 ? d[k] : slope * d[k];
-            return;
-        case Activation::all_relu:
-            for (Index k = 0; k < n; ++k) d[k] = y[k] < 0 ? slope * d[k] : d[k];
-            return;
-        case Activation::tanh:
-            for (Index k = 0; k < n; ++k) d[k] *= 1 - (y[k] * unscale) * (y[k] * unscale);
-            return;
-        case Activation::sigmoid:
-            for (Index k = 0; k < n; ++k) d[k] *= (y[k] * unscale) * (1 - y[k] * unscale);
-            return;
-    }
 }
 
 // Four decisions from one random word, 16 bits each.

@@ -2,7 +2,7 @@
 //
 // The same source becomes SSE2, AVX2, AVX-512 or NEON code by the flags it is compiled with; a
 // vector wider than the machine's registers is simply split.  Included inside a namespace of its
-// own per instruction set, so that no symbol of one set can stand in for that of another.
+// own per instruction set, so that no symbol of one set can replace that of another.
 #pragma once
 
 typedef float F32x8 __attribute__((vector_size(32)));
@@ -24,9 +24,6 @@ struct Lanes<double> {
 };
 template <typename T>
 using Vec = typename Lanes<T>::Vec;
-
-#define RATOON_IN_PLACE __attribute__((always_inline))
-#define RATOON_INLINE inline RATOON_IN_PLACE
 
 template <typename T>
 RATOON_INLINE Vec<T> load(const T* p) {

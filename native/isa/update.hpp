@@ -1,7 +1,7 @@
-// The optimizer's rules, for eight connections at a time and for one.
+// The optimizers' rules (rules.hpp) for eight connections at a time and for one.
 #pragma once
 
-// One expression serves vectors and scalars: `load_at` and `store_at` differ, arithmetic does not.
+// One formula serves vectors and scalars: reading and writing differ, arithmetic does not.
 template <typename T, typename V>
 struct Access;
 template <typename T>
@@ -32,57 +32,12 @@ struct Access<double, F64x8> {
 
 template <Rule rule, typename T, typename V>
 RATOON_INLINE void apply(const Values<T>& values, Index k, V gradient, const Step<T>& step) {
-    using A = Access<T, V>;
-    if constexpr (rule == Rule::store) {
-        A::put(values.first + k, gradient);
-    } else if constexpr (rule == Rule::add) {
-        A::put(values.first + k, A::get(values.first + k) + gradient);
-    } else {
-        const V w = A::get(values.weights + k);
-        const V g = gradient + A::all(step.l2) * w;
-        const V shrunk = w - A::all(step.shrink) * w;
-        V change;
-        if constexpr (rule == Rule::sgd) {
-            change = -A::all(step.lr) * g;
-        } else if constexpr (rule == Rule::momentum || rule == Rule::nesterov) {
-            const V v = A::all(step.mu) * A::get(values.first + k) - A::all(step.lr) * g;
-            A::put(values.first + k, v);
-            change = rule == Rule::momentum ? v : A::all(step.mu) * v - A::all(step.lr) * g;
-        } else {
-            const V m = A::all(step.mu) * A::get(values.first + k) + A::all(1 - step.mu) * g;
-            const V s =
-                A::all(step.beta2) * A::get(values.second + k) + A::all(1 - step.beta2) * g * g;
-            A::put(values.first + k, m);
-            A::put(values.second + k, s);
-            change = -A::all(step.lr) * m /
-                     (A::root(s) * A::all(step.correction) + A::all(step.adam_eps));
-        }
-        A::put(values.weights + k, shrunk + change);
-    }
-}
-
-// Calls f with the rule as a compile-time constant.
-template <typename F>
-RATOON_INLINE void with_rule(Rule rule, F f) {
-    switch (rule) {
-        case Rule::store:
-            return f.template operator()<Rule::store>();
-        case Rule::sgd:
-            return f.template operator()<Rule::sgd>();
-        case Rule::momentum:
-            return f.template operator()<Rule::momentum>();
-        case Rule::nesterov:
-            return f.template operator()<Rule::nesterov>();
-        case Rule::adam:
-            return f.template operator()<Rule::adam>();
-        case Rule::add:
-            return f.template operator()<Rule::add>();
-    }
+    apply_rule<rule, Access<T, V>>(values, k, gradient, step);
 }
 
 template <typename T>
 void update(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& given) {
-    const Step<T> step = given;  // a copy: the compiler must not fear that storing changes it
+    const Step<T> step = given;  // a copy: the compiler then knows that storing does not change it
     with_rule(rule, [&]<Rule r>() {
         Index k = 0;
         for (; k + 8 <= n; k += 8) apply<r, T, Vec<T>>(values, k, load(gradient + k), step);

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ratoon.activations import ACTIVATIONS
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.inference import PlainLayer, Predictor
@@ -149,7 +150,7 @@ def _layer(graph: _Graph, rows: str, place: Array, layer: PlainLayer) -> tuple[s
     z = graph.add("Add", z, graph.constant(layer.bias[order, None], typed=True))
     found = np.empty_like(order)
     found[order] = np.arange(order.size)
-    return _activation(graph, z, layer), found
+    return ACTIVATIONS[layer.activation].onnx(graph, z, layer.slope), found
 
 
 def group_outputs(degrees: Array) -> list[Array]:
@@ -194,18 +195,6 @@ def _dense_product(graph: _Graph, rows: str, place: Array, layer: PlainLayer) ->
     return graph.add("MatMul", graph.constant(weights), rows)
 
 
-def _activation(graph: _Graph, z: str, layer: PlainLayer) -> str:
-    operators = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
-    if layer.activation in operators:
-        return graph.add(operators[layer.activation], z)
-    if layer.activation == "identity":
-        return z
-    negative = graph.add("Less", z, graph.constant(0.0, typed=True))
-    return graph.add(
-        "Where", negative, graph.add("Mul", z, graph.constant(layer.slope, typed=True)), z
-    )
-
-
 def _add_predictions(graph: _Graph, predictor: Predictor, z: str) -> None:
     """Add the operators that turn raw outputs into predictions."""
     n_out = predictor.layers[-1].n_out
@@ -222,7 +211,7 @@ def _add_predictions(graph: _Graph, predictor: Predictor, z: str) -> None:
 
 
 def _add_classes(graph: _Graph, predictor: Predictor, z: str, n_out: int) -> None:
-    if predictor.loss == "softmax_cross_entropy":
+    if predictor.reading == "softmax":
         graph.add("Softmax", z, axis=1, named="probabilities")
     else:
         scores = _label_scores(graph, predictor, z)
@@ -251,7 +240,7 @@ def _add_classes(graph: _Graph, predictor: Predictor, z: str, n_out: int) -> Non
 
 
 def _label_scores(graph: _Graph, predictor: Predictor, z: str) -> str:
-    if predictor.loss != "squared_error":
+    if predictor.reading != "margin":
         return graph.add("Sigmoid", z)
     half = graph.constant(0.5, typed=True)
     scores = graph.add("Add", graph.add("Mul", z, half), half)

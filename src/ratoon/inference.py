@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from ratoon.activations import ACTIVATIONS, sigmoid
 from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
-
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "tanh", "logistic", "all_relu")
+from ratoon.losses import LOSSES
 
 _CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "u1"}
 _MAX_HEADER = 100_000_000
@@ -63,13 +63,7 @@ class PlainLayer:
 
     def activate(self, z: Array) -> Array:
         """Apply the activation."""
-        if self.activation == "relu":
-            return np.maximum(z, 0)
-        if self.activation in ("leaky_relu", "all_relu"):
-            return np.where(z < 0, z.dtype.type(self.slope) * z, z)
-        if self.activation == "tanh":
-            return np.asarray(np.tanh(z))
-        return _sigmoid(z) if self.activation == "logistic" else z
+        return ACTIVATIONS[self.activation].function(z, self.slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,15 +173,19 @@ class Predictor:
             found[number] = activations
         return found
 
+    @property
+    def reading(self) -> str | None:
+        """How raw outputs become class probabilities; see `ratoon.losses.Loss`."""
+        return LOSSES[self.loss].reading if self.loss in LOSSES else "sigmoid"
+
     def predict_proba(self, x: ArrayLike) -> Array:
         """Return the probability of every class, (samples, classes)."""
         n_classes = self.classes.size
         z = self.outputs(x).astype(np.float64)
-        if self.loss == "softmax_cross_entropy":
+        if self.reading == "softmax":
             powers = np.exp(z - z.max(axis=1, keepdims=True))
             return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-        squared = self.loss == "squared_error"
-        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0) if squared else _sigmoid(z)
+        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0) if self.reading == "margin" else sigmoid(z)
         if self.is_multilabel:
             return shares
         totals = shares.sum(axis=1, keepdims=True)
@@ -219,11 +217,6 @@ def _plain(layer: Any) -> PlainLayer:
     inputs, outputs = layer.topology.pairs()
     how = {"activation": layer.activation, "slope": layer.slope}
     return PlainLayer.of(layer.shape[0], inputs, outputs, layer.weights, layer.bias, **how)
-
-
-def _sigmoid(z: Array) -> Array:
-    # By way of tanh nothing overflows.
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)), dtype=z.dtype)
 
 
 # ----------------------------------------------------------------------------------------- files

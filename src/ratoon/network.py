@@ -12,11 +12,14 @@ from numpy.typing import DTypeLike
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-from ratoon.kernels import NativeNetwork, Pace, Scaling, as_samples
+from ratoon.kernels import ACTIVATIONS, NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.rng import derive_seed
 from ratoon.topology import Topology, Within
+
+ALTERNATING = frozenset(name for name, kind in ACTIVATIONS.items() if kind.alternates)
+"""Activations whose slope changes its sign from layer to layer."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class SparseMLP:
         n_layers = len(widths) - 1
         for index, shape in enumerate(pairwise(widths)):
             is_output = index == n_layers - 1
-            sign = -1.0 if activation == "all_relu" and index % 2 == 0 else 1.0
+            sign = -1.0 if activation in ALTERNATING and index % 2 == 0 else 1.0
             layers.append(
                 make_layer(
                     shape,

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.optimizers import SGD
+from ratoon.optimizers import OPTIMIZERS, SGD
 
 
 def small(**parameters):
@@ -189,3 +189,14 @@ def test_class_weights_that_make_no_sense_are_refused(two_classes, weight, messa
 def test_an_unknown_loss_is_refused(two_classes):
     with pytest.raises(InvalidParameterError, match="`loss` must be"):
         small(loss="hinge").fit(*two_classes)
+
+
+@pytest.mark.parametrize("solver", OPTIMIZERS)
+def test_every_optimizer_learns_by_name(solver):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 20))
+    y = (x[:, 0] + x[:, 1] > 0).astype(int)
+    model = SparseMLPClassifier((30,), solver=solver, max_iter=30, random_state=0).fit(x, y)
+    n_states = OPTIMIZERS[solver]().n_states
+    assert {len(layer.state) for layer in model.network_.layers} == {n_states}
+    assert model.score(x, y) > 0.9

@@ -82,3 +82,22 @@ def test_bad_targets_are_refused(two_classes):
         small().fit(X, X[:, 0], eval_set=(X, X[:, :2]))
     with pytest.raises(InvalidParameterError, match="`loss` must be"):
         small(loss="poisson").fit(X, X[:, 0])
+
+
+def test_outliers_matter_less_to_the_huber_loss():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 5))
+    clean = x[:, 0] - x[:, 1]
+    y = np.where(rng.random(300) < 0.05, clean + 30.0, clean)
+    how = {"hidden_layer_sizes": (20,), "solver": "adam", "max_iter": 60, "random_state": 0}
+    errors = {
+        loss: np.abs(SparseMLPRegressor(loss=loss, **how).fit(x, y).predict(x) - clean).mean()
+        for loss in ("squared_error", "huber")
+    }
+    assert errors["huber"] < 0.7 * errors["squared_error"]
+
+
+def test_the_closed_form_refuses_another_loss_than_the_squared_error(two_classes):
+    x, y = two_classes
+    with pytest.raises(InvalidParameterError, match="squared error"):
+        SparseMLPRegressor(loss="huber", solver="ridge").fit(x, y)

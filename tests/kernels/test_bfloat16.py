@@ -24,7 +24,7 @@ def test_narrowing_takes_the_nearest_number(numbers):
         assert (error <= np.abs(other - exact))[is_number].all()
 
 
-def test_what_is_no_number_stays_none():
+def test_nan_stays_nan():
     odd = np.array([0x7F800001, 0xFFFFFFFF, 0x7F800000], dtype=np.uint32).view(np.float32)
     assert_array_equal(np.isnan(widen(narrow(odd))), [True, True, False])
 
@@ -63,7 +63,7 @@ def trained(topology, weights, x, targets, batch, n_threads, dropout_seed, first
     dropout_seed=st.integers(0, 2**64 - 1),
     first_step=st.integers(0, 10**6),
 )
-def test_a_step_is_that_of_float32_rounded_by_chance(
+def test_a_step_is_that_of_float32_rounded_at_random(
     topology, batch, n_threads, dropout_seed, first_step
 ):
     rng = np.random.default_rng(0)
@@ -77,12 +77,12 @@ def test_a_step_is_that_of_float32_rounded_by_chance(
     exact_momentum = trained(topology, numbers, *how)
 
     seed = reference.rounding_seed(dropout_seed, first_step, 0)
-    assert_array_equal(halves, reference.round_by_chance(numbers, seed))
+    assert_array_equal(halves, reference.round_at_random(numbers, seed))
     assert_array_equal(momentum, exact_momentum)
 
 
 @given(topology=topologies(max_in=60, max_out=50), tile=st.sampled_from([(16, 7), (32, 50)]))
-def test_tiles_larger_than_a_piece_and_smaller_ones_predict_alike(topology, tile):
+def test_tiles_larger_and_smaller_than_a_chunk_predict_alike(topology, tile):
     rng = np.random.default_rng(1)
     weights = topology.to_csr(rng.standard_normal(topology.n_connections)).toarray()
     x = rng.standard_normal((3, topology.shape[0]), dtype=np.float32)

@@ -13,7 +13,7 @@ from tests.kernels.jobs import Job, Raised, endless
 from tests.processes import with_tests_importable
 
 
-def test_what_a_progress_function_raises_ends_training_and_leaves_the_network_usable():
+def test_an_exception_of_a_progress_function_ends_training_and_leaves_the_network_usable():
     job = Job(n_threads=2)
     told = []
 
@@ -55,7 +55,7 @@ def test_an_interrupted_training_has_made_whole_steps():
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")
 @pytest.mark.parametrize("what", ["train", "predict"])
-def test_a_signal_handler_runs_during_native_work_and_may_end_it(what):
+def test_a_signal_handler_runs_during_native_work_and_can_end_it(what):
     job = Job(n_threads=2)
     many = as_samples(np.broadcast_to(job.x[:1], (10_000_000, 2000)), np.float32)
 

@@ -31,7 +31,7 @@ for _ in range(8):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts page faults as Linux does")
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer has an allocator of its own")
-def test_epochs_do_not_ask_for_their_working_space_again():
+def test_epochs_reuse_their_working_memory():
     found = run_python(FAULTS)
     assert found.returncode == 0, found.stderr
     faults = [int(line) for line in found.stdout.split()]

@@ -23,7 +23,7 @@ from tests.kernels.models import (
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_a_step_goes_down_the_numerical_gradient(loss, activation, dropout):
+def test_a_step_follows_the_numerical_gradient(loss, activation, dropout):
     model = small_model(loss, activation, dropout=dropout)
     x, targets, extras = data_for(model, 5, sample_weights=True, offset=True)
     extras["sample_weights"] += 0.5

@@ -74,7 +74,7 @@ def test_training_is_the_same_in_one_call_as_in_two():
     assert whole.bytes() == halves.bytes()
 
 
-def test_a_sample_of_weight_zero_leaves_no_trace():
+def test_a_sample_of_weight_zero_has_no_effect():
     with_it, without_it = (small_model("softmax_cross_entropy", "relu") for _ in range(2))
     x, targets, _ = data_for(with_it, 8)
     weights = np.ones(8)
@@ -96,7 +96,7 @@ def test_a_sample_of_weight_zero_leaves_no_trace():
         assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
-def test_samples_that_weigh_nothing_together_change_no_weight():
+def test_samples_with_a_total_weight_of_zero_change_no_weight():
     model = small_model("softmax_cross_entropy", "relu")
     x, targets, _ = data_for(model, 4)
     before = [array.copy() for _, w, b, *_ in model.layers for array in (w, b)]
@@ -142,7 +142,7 @@ def test_an_empty_order_trains_nothing_and_no_rows_predict_nothing():
     assert network.predict(as_samples(x, np.float64)).shape == (3, 3), "usable afterwards"
 
 
-def test_a_layer_without_connections_gives_its_bias():
+def test_a_layer_without_connections_returns_its_bias():
     network = NativeNetwork(np.float32, "squared_error", 1)
     bias = np.arange(40, dtype=np.float32)
     network.add_layer(Topology.from_pairs((7, 40), [], []), np.empty(0, np.float32), bias)

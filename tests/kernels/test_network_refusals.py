@@ -56,13 +56,13 @@ def wrong_trainings():
 
 
 @pytest.mark.parametrize("change", wrong_trainings()[0].values(), ids=wrong_trainings()[0].keys())
-def test_training_that_does_not_fit_is_refused(change):
+def test_training_with_mismatched_arguments_is_refused(change):
     train = wrong_trainings()[1]
     with pytest.raises((ValueError, TypeError)):
         train(change)
 
 
-def test_networks_that_do_not_fit_together_are_refused():
+def test_layers_of_mismatched_widths_are_refused():
     network = NativeNetwork(np.float64, "squared_error", 1)
     one = as_samples(np.ones((1, 2)), np.float64), np.ones((1, 3)), np.array([0])
     with pytest.raises(ValueError, match="no layers"):
@@ -81,7 +81,7 @@ def test_networks_that_do_not_fit_together_are_refused():
 
 
 @pytest.mark.parametrize("options", [{"activation": "relu"}, {"dropout": 0.5}])
-def test_an_output_that_is_not_linear_is_not_trained(options):
+def test_training_needs_a_linear_output_layer(options):
     # The loss is told the raw output: what came after it would have no part in the gradient.
     network = NativeNetwork(np.float64, "squared_error", 1)
     network.add_layer(Topology.full((2, 1)), np.ones(2), np.ones(1), **options)

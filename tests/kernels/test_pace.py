@@ -16,20 +16,20 @@ def run(pace, seconds_of, n_steps):
     return chosen
 
 
-def test_all_threads_while_they_are_quicker():
+def test_all_threads_while_they_are_faster():
     chosen = run(Pace(), {4: 0.001, 1: 0.0018}.get, 5000)
     assert chosen[:16] == [4] * 16, "nothing is tried before something is known"
     assert 0 < chosen.count(1) / 5000 < 0.01
 
 
-def test_one_thread_where_the_others_only_hinder():
+def test_one_thread_where_more_are_slower():
     chosen = run(Pace(), {4: 0.002, 1: 0.0013}.get, 5000)
     assert chosen[-1] == 1
     assert chosen.count(4) / 5000 < 0.03
 
 
 @pytest.mark.parametrize("first", [0.0007, 0.002])
-def test_it_follows_when_cores_move_apart_or_together(first):
+def test_the_choice_follows_a_change_of_speed(first):
     pace, second = Pace(), 0.0027 - first
     assert run(pace, {4: first, 1: 0.0013}.get, 1000)[-1] == (4 if first < 0.0013 else 1)
     chosen = run(pace, {4: second, 1: 0.0013}.get, 1000)
@@ -44,12 +44,12 @@ def test_a_single_slow_step_decides_nothing():
     assert chosen.count(1) / 5000 < 0.05
 
 
-def test_trials_are_no_loss_where_both_ways_are_alike():
+def test_trials_cost_nothing_where_both_choices_are_equally_fast():
     chosen = run(Pace(), {4: 0.001, 1: 0.00098}.get, 5000)
     assert chosen.count(4) > 4800, "a fiftieth is no reason to change"
 
 
-def test_long_steps_are_shared_always():
+def test_long_steps_always_use_all_threads():
     assert run(Pace(), {4: 0.2, 1: 0.1}.get, 500) == [4] * 500
 
 

@@ -24,7 +24,7 @@ def test_a_forked_child_trains_with_threads_of_its_own():
 
 @needs_fork
 @forks
-def test_a_child_forked_while_others_train_is_not_held_up():
+def test_a_child_forked_while_others_train_does_not_wait():
     expected = trained(n_threads=2)
     stop = threading.Event()
 

@@ -90,7 +90,7 @@ def test_adam_is_that_of_the_paper():
         assert_allclose(w, theta, rtol=1e-14)
 
 
-def test_decay_of_either_form_is_added():
+def test_both_forms_of_decay_are_applied():
     for step, expected in (
         (Step(lr=0.1, l2=0.5), 2 - 0.1 * (3 + 1)),
         (Step(lr=0.1, shrink=0.5), 0.7),
@@ -109,7 +109,7 @@ def test_derivatives_are_those_of_the_activations(kind):
     for values in (above, below, y):
         reference.activate(kind, values, slope=slope)
     d = np.ones(4)
-    reference.derive(kind, z if kind == "all_relu" else y, d, slope=slope)
+    reference.derive(kind, z if kind in reference.DERIVED_FROM_INPUT else y, d, slope=slope)
     # Central differences over 1e-6: off by 1e-12, and by 1e-10 from rounding.
     assert_allclose(d, (above - below) / (2 * h), atol=1e-8)
 
@@ -125,7 +125,8 @@ def test_unknown_names_are_refused():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_perfect_prediction_costs_nothing(loss):
-    perfect = np.array([[1.0, 0.0]]) if loss == "squared_error" else np.array([[60.0, -60.0]])
+    for_numbers = LOSSES[loss].is_for_numbers
+    perfect = np.array([[1.0, 0.0]]) if for_numbers else np.array([[60.0, -60.0]])
     losses, errors = reference.sample_losses(loss, perfect, np.array([[1.0, 0.0]]))
     assert_allclose(losses, 0, atol=1e-20)
     assert_allclose(errors, 0, atol=1e-20)

@@ -155,7 +155,7 @@ def test_of_equal_weights_those_in_lower_slots_go_first():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_weights_that_are_no_numbers_do_no_harm(dtype):
+def test_nan_weights_do_no_harm(dtype):
     topology = Topology.random((100, 80), 2000, seed=0)
     weights = weights_of("usual", 2000, dtype, 0)
     weights[::7] = np.nan
@@ -257,6 +257,6 @@ def wrong_rewirings():
 
 
 @pytest.mark.parametrize("call", wrong_rewirings().values(), ids=wrong_rewirings().keys())
-def test_what_does_not_fit_is_refused(call):
+def test_mismatched_arguments_are_refused(call):
     with pytest.raises((ValueError, TypeError)):
         call()

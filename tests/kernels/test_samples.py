@@ -80,7 +80,7 @@ def test_dense_samples_of_any_form_predict_the_same_bytes(x, form):
     assert_array_equal(network.predict(as_samples(DENSE[form](x), np.float32)), expected)
 
 
-def test_whole_numbers_and_truth_values_are_read_as_numbers():
+def test_integers_and_booleans_are_read_as_numbers():
     network = network_for(50)
     x = np.random.default_rng(0).integers(0, 2, (9, 50))
     expected = network.predict(as_samples(x.astype(np.float32), np.float32))
@@ -113,7 +113,7 @@ def assert_alike(actual, expected):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_samples_predict_what_dense_ones_predict_whatever_is_around_them(x, dtype):
+def test_sparse_samples_predict_what_dense_ones_predict_in_any_batch(x, dtype):
     network = network_for(50, dtype)
     sparse = network.predict(as_samples(scipy.sparse.csr_array(x), dtype))
     assert_alike(sparse, network.predict(as_samples(x.astype(dtype), dtype)))
@@ -246,7 +246,7 @@ def test_samples_have_two_dimensions(x):
 
 
 @pytest.mark.parametrize("x", [[["a", "b"]], [[None, object()]], [[1, 2], [3]]])
-def test_what_is_not_a_number_is_refused(x):
+def test_samples_of_other_types_are_refused(x):
     with pytest.raises((ValueError, TypeError)):
         as_samples(np.asarray(x, dtype=object), np.float32)
 
@@ -263,7 +263,7 @@ def test_samples_of_another_width_are_refused(x):
 # ------------------------------------------------------------------------------------- ownership
 
 
-def test_samples_keep_their_arrays_alive_and_let_them_go():
+def test_samples_keep_their_arrays_alive_and_release_them():
     class Array(np.ndarray):
         pass
 
@@ -281,7 +281,7 @@ def test_samples_keep_their_arrays_alive_and_let_them_go():
     assert [reference() for reference in gone] == [None, None]
 
 
-def test_a_network_keeps_its_arrays_alive_and_lets_them_go():
+def test_a_network_keeps_its_arrays_alive_and_releases_them():
     class Array(np.ndarray):
         pass
 
@@ -298,7 +298,7 @@ def test_a_network_keeps_its_arrays_alive_and_lets_them_go():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is told in other units")
-def test_memory_stays_where_it_was_over_hundreds_of_calls():
+def test_hundreds_of_calls_leak_no_memory():
     # In a process of its own, so that nothing else moves its memory.
     script = """
         import resource

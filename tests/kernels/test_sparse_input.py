@@ -81,7 +81,7 @@ def test_a_feature_that_never_occurs_still_decays():
 
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_prediction_does_not_depend_on_the_rows_beside_it(dtype, isa):
+def test_a_prediction_does_not_depend_on_other_rows(dtype, isa):
     x, _ = sparse_samples()
     network = SparseMLP.start((800, 50, 3), epsilon=5, seed=1, dtype=dtype)
     with use_isa(isa):
@@ -101,7 +101,7 @@ def one_layer(dtype=np.float32):
     return network, weights, state
 
 
-def test_samples_that_change_meanwhile_leave_the_weights_of_the_last_step():
+def test_samples_changed_during_training_leave_the_weights_of_the_last_step():
     x, y = sparse_samples()
     x, y = x.astype(np.float32), y.astype(np.float32)
     x.indices = x.indices.astype(np.int32)
@@ -125,7 +125,28 @@ def test_samples_that_change_meanwhile_leave_the_weights_of_the_last_step():
     assert_array_equal(state, expected_state)
 
 
-def test_more_than_65536_features_and_outputs_are_cut_into_pieces():
+def test_an_order_changed_during_training_has_no_effect():
+    x, y = sparse_samples()
+    samples, y = as_samples(x, np.float32), y.astype(np.float32)
+    steps = [Step(lr=0.01, mu=0.9)] * 60_000
+
+    def trained(spoil):
+        order, calls = np.tile(np.arange(60), 10_000), []
+
+        def progress(done):
+            calls.append(done)
+            if spoil:
+                order[:] = 10**12
+
+        network, weights, _ = one_layer()
+        network.train(samples, y, order, 10, Rule.MOMENTUM, steps, progress=progress)
+        assert calls, "the order was changed during training"
+        return weights
+
+    assert_array_equal(trained(spoil=True), trained(spoil=False))
+
+
+def test_layers_with_more_than_65536_features_and_outputs_train():
     rng = np.random.default_rng(0)
     x = scipy.sparse.random_array((40, 400_000), density=0.005, format="csr", rng=rng)
     y = np.eye(3)[rng.integers(0, 3, 40)]

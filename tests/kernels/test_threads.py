@@ -54,7 +54,7 @@ def test_topologies_drawn_at_the_same_time_are_those_drawn_alone():
     assert run_in_threads([lambda seed=seed: draw(seed, 3) for seed in range(4)]) == alone
 
 
-def test_a_network_at_work_refuses_a_second_call():
+def test_a_network_in_use_refuses_a_second_call():
     job = Job(n_threads=1)
     samples = as_samples(job.x, np.float32)
     refused = []

@@ -2,9 +2,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from ratoon import _native
 from ratoon.errors import InvalidInputError
-from ratoon.kernels import Scaling, Step
-from ratoon.kernels.types import checked_dtype
+from ratoon.kernels import ACTIVATIONS, LOSSES, Rule, Scaling, Step, reference
+from ratoon.kernels.types import (
+    ACTIVATION_NUMBERS,
+    DERIVED_FROM_INPUT,
+    LOSS_NUMBERS,
+    checked_dtype,
+)
+from ratoon.optimizers import OPTIMIZERS
 
 
 @pytest.mark.parametrize("dtype", [np.float32, "float64", float, np.dtype("f4"), "<f8"])
@@ -29,3 +36,20 @@ def test_scaling_of_another_type_leaves_out_what_was_left_out():
 def test_steps_are_equal_by_value():
     assert Step(lr=0.1, mu=0.9) == Step(lr=0.1, mu=0.9)
     assert len({Step(lr=0.1), Step(lr=0.1), Step(lr=0.2)}) == 2
+
+
+def test_compiled_code_and_the_tables_have_the_same_activations_and_losses():
+    assert list(ACTIVATION_NUMBERS) == list(ACTIVATIONS)
+    assert list(LOSS_NUMBERS) == list(LOSSES)
+    assert DERIVED_FROM_INPUT == reference.DERIVED_FROM_INPUT
+
+
+def test_rules_have_the_numbers_and_arrays_of_compiled_code():
+    assert [rule.name.lower() for rule in Rule] == [name for name, _ in _native.rules()]
+    assert [int(rule) for rule in Rule] == list(range(len(_native.rules())))
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS.values())
+def test_optimizers_keep_as_many_arrays_as_their_rule(kind):
+    optimizer = kind()
+    assert _native.rules()[optimizer.rule] == (optimizer.rule.name.lower(), optimizer.n_states)

@@ -1,4 +1,4 @@
-"""SGD and Adam: steps worked out by hand, and what is refused."""
+"""Optimizers: steps worked out by hand, and what is refused."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from ratoon.kernels import Rule
 from ratoon.kernels.reference import update
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
-from ratoon.optimizers import SGD, Adam
+from ratoon.optimizers import SGD, Adam, RMSprop
 from ratoon.topology import Topology
 from ratoon.training import Training, TrainingData, TrainingPlan
 
@@ -125,3 +125,29 @@ def test_each_rule_keeps_the_arrays_it_needs():
 def test_invalid_values_are_refused_by_name(make, name):
     with pytest.raises(InvalidParameterError, match=f"`{name}`"):
         make()
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_rmsprop_is_adam_without_a_first_moment(weight_decay):
+    how = {"beta_2": 0.9, "adam_eps": 0.1, "weight_decay": weight_decay}
+    found, expected = (
+        trained(optimizer, n_steps=5) for optimizer in (RMSprop(**how), Adam(beta_1=0.0, **how))
+    )
+    assert found.weights == pytest.approx(expected.weights, rel=1e-12)
+    assert found.state[0] == pytest.approx(expected.state[1], rel=1e-12)
+    assert len(found.state) == 1
+
+
+def test_rmsprop_by_hand():
+    # dw = 4, s = 0.1 * 16, corrected 16: the step is lr * 4 / (4 + 0.1).
+    layer = trained(RMSprop(beta_2=0.9, adam_eps=0.1), n_steps=1)
+    assert layer.weights == pytest.approx([1 - 0.1 * 4 / 4.1])
+    assert layer.state[0] == pytest.approx([1.6])
+
+
+@pytest.mark.parametrize(
+    "how", [{"beta_2": 1.0}, {"adam_eps": 0.0}, {"weight_decay": -1.0}], ids=str
+)
+def test_rmsprop_refuses_what_makes_no_sense(how):
+    with pytest.raises(InvalidParameterError, match=next(iter(how))):
+        RMSprop(**how)

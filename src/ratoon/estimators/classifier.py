@@ -24,11 +24,12 @@ from ratoon.estimators.targets import (
     log_class_probabilities,
     smoothed,
 )
+from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
 
-CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
+CLASSIFIER_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.reading)
 
 
 class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
@@ -55,8 +56,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         start at 0, and ever fewer come until half of training is over.  With
         ``preset="paper"`` both are SET as published.
     activation : str, default="relu"
-        ``"relu"``, ``"leaky_relu"``, ``"all_relu"``, ``"tanh"``, ``"logistic"`` or
-        ``"identity"``.
+        Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
+        ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
         Of leaky ReLU (0.01 unless given) and All-ReLU (0.6 unless given).
     dropout : float, default=0.0
@@ -64,7 +65,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     loss : str, default="auto"
         ``"softmax_cross_entropy"``, ``"sigmoid_cross_entropy"`` or ``"squared_error"`` (on -1 and
         +1).  ``"auto"`` is softmax, and sigmoid for several labels per sample.
-    solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
+    solver : "auto", "ridge", name of ``ratoon.optimizers.OPTIMIZERS`` or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
         (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least

@@ -16,11 +16,11 @@ from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES
 from ratoon.initialise import INITS, STARTS
 from ratoon.kernels import ACTIVATIONS
-from ratoon.optimizers import SCHEDULES
+from ratoon.optimizers import OPTIMIZERS, SCHEDULES
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
-SOLVERS = ("ridge", "sgd", "adam")
+SOLVERS = ("ridge", *OPTIMIZERS)
 DECAYS = ("coupled", "released")
 DTYPES = ("float32", "float64", "bfloat16")
 SCALES = ("standard",)
@@ -125,7 +125,9 @@ def _solver(owner: str, name: str, value: Any) -> None:
     if isinstance(value, str):
         one_of(SOLVERS, also=', "auto" or an optimizer')(owner, name, value)
     elif not all(hasattr(value, part) for part in ("rule", "n_states", "step")):
-        _fail(owner, name, '"sgd", "adam" or an optimizer of ratoon.optimizers', value)
+        _fail(
+            owner, name, f"one of {tuple(OPTIMIZERS)} or an optimizer of ratoon.optimizers", value
+        )
 
 
 def _schedule(owner: str, name: str, value: Any) -> None:
@@ -225,12 +227,12 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
     Examples
     --------
     >>> from ratoon import SparseMLPClassifier
-    >>> check_parameters(SparseMLPClassifier(solver="adamw").get_params(), owner="Demo")
+    >>> check_parameters(SparseMLPClassifier(decay="couple").get_params(), owner="Demo")
     Traceback (most recent call last):
     ...
-    ratoon.errors.InvalidParameterError: Demo: `solver` must be one of 'ridge', 'sgd', 'adam',
-      "auto" or an optimizer, got 'adamw'.
-      Perhaps 'adam' was meant.
+    ratoon.errors.InvalidParameterError: Demo: `decay` must be one of 'coupled', 'released' or
+      "auto", got 'couple'.
+      Perhaps 'coupled' was meant.
     """
     for name, check in CHECKS.items():
         if name in given and (name in NEVER_OPEN or not is_open(given[name])):

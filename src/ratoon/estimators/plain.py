@@ -14,7 +14,7 @@ import numpy as np
 
 from ratoon.errors import FormatError, RatoonError
 from ratoon.evolution import STRATEGIES
-from ratoon.optimizers import SGD, Adam
+from ratoon.optimizers import OPTIMIZERS
 
 EXACT_INTEGER = 2**53
 """Larger ones are written as text: not every reader of JSON keeps them."""
@@ -26,7 +26,7 @@ class NotPlain(Exception):
 
 def known_classes() -> dict[str, Callable[..., Any]]:
     """Return the classes whose objects can be written down, by name: plain dataclasses all."""
-    listed = [*STRATEGIES.values(), SGD, Adam]
+    listed = [*STRATEGIES.values(), *OPTIMIZERS.values()]
     return {made.__name__: made for made in listed if isinstance(made, type) and is_dataclass(made)}
 
 
@@ -37,6 +37,7 @@ def to_plain(value: Any) -> Any:
     --------
     >>> to_plain((9000, np.int64(3)))
     {'tuple': [9000, 3]}
+    >>> from ratoon.optimizers import SGD
     >>> to_plain(SGD(momentum=0.5))["object"]
     'SGD'
     """
@@ -69,6 +70,7 @@ def from_plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> from ratoon.optimizers import SGD
     >>> from_plain(to_plain((1, {"a": SGD()})))
     (1, {'a': SGD(momentum=0.9, nesterov=False, weight_decay=0.0, decay='coupled')})
     """

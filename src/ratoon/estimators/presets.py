@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ratoon.activations import ACTIVATIONS
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import SET, Strategy, make_strategy
 from ratoon.initialise import connections_wanted
-from ratoon.optimizers import SGD, Adam, Optimizer, Schedule, make_schedule
+from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
 
 FULL_BATCH = 64
 """Up to this many samples a step takes all of them."""
 
 SMALL_PROBLEM = 4_000_000
 """Connections times samples up to which networks compute in float64 by default."""
-
-SLOPES = {"leaky_relu": 0.01, "all_relu": 0.6}
-
-LEARNING_RATES = {"sgd": 0.01, "adam": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -216,7 +213,7 @@ def resolve(given: Mapping[str, Any], shape: Shape) -> Settings:
         density=None if density is None else float(density),
         evolution=_strategy(given, preset),
         activation=activation,
-        slope=float(SLOPES.get(activation, 0.0) if given["slope"] is None else given["slope"]),
+        slope=float(ACTIVATIONS[activation].slope if given["slope"] is None else given["slope"]),
         dropout=float(given["dropout"]),
         optimizer=optimizer,
         learning_rate_init=learning_rate,
@@ -256,28 +253,19 @@ def _optimizer(
         # A learning rate makes sense for one rule only; who gives one means plain SGD.
         solver = preset["solver"] if rate is None else "sgd"
     if not isinstance(solver, str):
-        default = LEARNING_RATES["adam" if solver.n_states == 2 else "sgd"]
+        known = "adam" if solver.n_states == 2 else "sgd"
+        default = getattr(solver, "default_learning_rate", OPTIMIZERS[known].default_learning_rate)
         return solver, float(default if rate is None else rate)
     if rate is None:
         same = solver == preset["solver"]
-        rate = preset["learning_rate_init"] if same else LEARNING_RATES[solver]
-    if solver == "adam":
-        return (
-            Adam(
-                beta_1=given["beta_1"],
-                beta_2=given["beta_2"],
-                adam_eps=given["adam_eps"],
-                weight_decay=choice("weight_decay"),
-            ),
-            float(rate),
-        )
-    sgd = SGD(
-        momentum=given["momentum"],
-        nesterov=given["nesterovs_momentum"],
-        weight_decay=choice("weight_decay"),
-        decay=choice("decay"),
-    )
-    return sgd, float(rate)
+        rate = preset["learning_rate_init"] if same else OPTIMIZERS[solver].default_learning_rate
+    parameters = {
+        **given,
+        "nesterov": given["nesterovs_momentum"],
+        "weight_decay": choice("weight_decay"),
+        "decay": choice("decay"),
+    }
+    return make_optimizer(solver, parameters), float(rate)
 
 
 def _strategy(given: Mapping[str, Any], preset: Mapping[str, Any]) -> Strategy:

@@ -13,10 +13,13 @@ from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.presets import Settings
+from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
 from ratoon.samples.statistics import feature_statistics
 from ratoon.storage.fields import Fields
 from ratoon.training import TrainingData
+
+REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.is_for_numbers)
 
 
 class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
@@ -44,15 +47,16 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         start at 0, and ever fewer come until half of training is over.  With
         ``preset="paper"`` both are SET as published.
     activation : str, default="relu"
-        ``"relu"``, ``"leaky_relu"``, ``"all_relu"``, ``"tanh"``, ``"logistic"`` or
-        ``"identity"``.
+        Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
+        ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
         Of leaky ReLU (0.01 unless given) and All-ReLU (0.6 unless given).
     dropout : float, default=0.0
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
-        ``"squared_error"``, which is also ``"auto"``.
-    solver : "auto", "ridge", "sgd", "adam" or optimizer, default="auto"
+        ``"squared_error"``, which is also ``"auto"``, or ``"huber"``: the squared error up to one
+        standard deviation of the target, and linear beyond, so that outliers count less.
+    solver : "auto", "ridge", name of ``ratoon.optimizers.OPTIMIZERS`` or optimizer, default="auto"
         ``"ridge"`` solves for the network instead of training it step by step: a committee of
         sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
         (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
@@ -301,12 +305,19 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         return int(self._target_mean.size)
 
     def _loss(self) -> str:
-        if self.loss not in ("auto", "squared_error"):
+        if self.loss == "auto":
+            return "squared_error"
+        if self.loss not in REGRESSION_LOSSES:
             raise InvalidParameterError(
-                f'{type(self).__name__}: `loss` must be "auto" or "squared_error", got'
+                f'{type(self).__name__}: `loss` must be "auto" or one of {REGRESSION_LOSSES}, got'
                 f" {self.loss!r}."
             )
-        return "squared_error"
+        if self.loss != "squared_error" and self.solver == "ridge":
+            raise InvalidParameterError(
+                f'{type(self).__name__}: `solver="ridge"` minimises the squared error, got'
+                f' loss={self.loss!r}.\n  Set `solver="adam"`, or leave the loss at "auto".'
+            )
+        return self.loss
 
     def _encode(self, y: Array, settings: Settings, where: str) -> Array:
         del settings

@@ -1,12 +1,13 @@
-"""The one door to compiled code.
+"""Python functions for the compiled code; no other package imports it directly.
 
-Every function here has a twin in `ratoon.kernels.reference`, written in plain NumPy, slow and
-obvious, which the tests compare it with.  Shapes are checked on the native side; a `Topology` was
+Every function here has a twin in `ratoon.kernels.reference`, written in NumPy, slow and obvious,
+which the tests compare it with.  Shapes are checked on the native side; a `Topology` was
 checked when it was made.
 """
 
 from __future__ import annotations
 
+from ratoon.activations import ACTIVATIONS as ACTIVATIONS
 from ratoon.kernels.isa import available_isas as available_isas
 from ratoon.kernels.isa import current_isa as current_isa
 from ratoon.kernels.isa import use_isa as use_isa
@@ -22,9 +23,9 @@ from ratoon.kernels.network import Pace as Pace
 from ratoon.kernels.rewire import rewire_by_sign as rewire_by_sign
 from ratoon.kernels.samples import NativeSamples as NativeSamples
 from ratoon.kernels.samples import as_samples as as_samples
-from ratoon.kernels.types import ACTIVATIONS as ACTIVATIONS
+from ratoon.kernels.types import DERIVED_FROM_INPUT as DERIVED_FROM_INPUT
 from ratoon.kernels.types import LANES as LANES
-from ratoon.kernels.types import LOSSES as LOSSES
 from ratoon.kernels.types import Rule as Rule
 from ratoon.kernels.types import Scaling as Scaling
 from ratoon.kernels.types import Step as Step
+from ratoon.losses import LOSSES as LOSSES

@@ -1,8 +1,8 @@
 """Weights in bfloat16: the upper half of a float32, kept as ``uint16``; NumPy has no such type.
 
 It has the range of float32 and eight bits of precision.  Kernels widen a weight while they use it
-and round it by chance when they put it back (`native/bfloat16.hpp`); here are the two conversions
-that anything else needs.
+and round it at random when they write it back (`native/bfloat16.hpp`); the two conversions that
+other code needs are here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 HALF = np.dtype(np.uint16)
-"""How the bits of bfloat16 lie in memory."""
+"""The type of arrays that hold the bits of bfloat16."""
 
-_PIECE = 1 << 20  # so that the numbers in between take little room
+_CHUNK = 1 << 20  # so that intermediate arrays stay small
 
 
 def widen(halves: NDArray[np.uint16]) -> NDArray[np.float32]:
@@ -28,8 +28,8 @@ def widen(halves: NDArray[np.uint16]) -> NDArray[np.float32]:
     """
     numbers = np.empty(halves.shape, dtype=np.float32)
     bits = numbers.view(np.uint32)
-    for at in range(0, halves.size, _PIECE):
-        part = slice(at, at + _PIECE)
+    for at in range(0, halves.size, _CHUNK):
+        part = slice(at, at + _CHUNK)
         np.left_shift(halves[part], np.uint32(16), out=bits[part], dtype=np.uint32)
     return numbers
 
@@ -43,8 +43,8 @@ def narrow(numbers: NDArray[Any]) -> NDArray[np.uint16]:
     array([ 1.       ,  3.140625 , -0.1000977], dtype=float32)
     """
     halves = np.empty(numbers.shape, dtype=HALF)
-    for at in range(0, numbers.size, _PIECE):
-        part = slice(at, at + _PIECE)
+    for at in range(0, numbers.size, _CHUNK):
+        part = slice(at, at + _CHUNK)
         single = np.asarray(numbers[part], dtype=np.float32)
         bits = single.view(np.uint32)
         rounded = (bits + (np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)))) >> 16

@@ -12,7 +12,7 @@ import numpy as np
 
 from ratoon import _native
 from ratoon.arrays import Array
-from ratoon.kernels.types import ACTIVATIONS, LANES, Rule, Step
+from ratoon.kernels.types import ACTIVATION_NUMBERS, LANES, Rule, Step
 from ratoon.topology import Topology
 
 
@@ -77,21 +77,22 @@ def update(
     first: Array | None = None,
     second: Array | None = None,
 ) -> None:
-    """Apply a rule to gradients that are at hand, in place."""
+    """Apply a rule to given gradients, in place."""
     _native.update(int(rule), weights, first, second, gradient, step.native(weights.dtype))
 
 
 def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
     """Apply an activation in place to a flat array."""
-    _native.activate(ACTIVATIONS[kind], slope, y)
+    _native.activate(ACTIVATION_NUMBERS[kind], slope, y)
 
 
 def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
-    """Multiply ``d`` in place by the derivative, told by the activation's output ``y``.
+    """Multiply ``d`` in place by the derivative, computed from the activation's output ``y``.
 
-    For ``all_relu`` by its *input*: from the output one cannot tell.
+    For activations in `ratoon.kernels.DERIVED_FROM_INPUT`, ``y`` is the input: their output does
+    not determine the derivative.
     """
-    _native.derive(ACTIVATIONS[kind], slope, y, d)
+    _native.derive(ACTIVATION_NUMBERS[kind], slope, y, d)
 
 
 def drop(rate: float, d: Array, *, seed: int) -> None:

@@ -12,19 +12,19 @@ from numpy.typing import DTypeLike, NDArray
 from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.kernels.samples import Chunk, NativeSamples
-from ratoon.kernels.types import ACTIVATIONS, LOSSES, Rule, Scaling, Step
+from ratoon.kernels.types import ACTIVATION_NUMBERS, LOSS_NUMBERS, Rule, Scaling, Step
 from ratoon.topology import Topology
 
 Progress = Callable[[int], None]
 Pace = _native.Pace
-"""What training found out about how many threads are quickest; to be handed on."""
+"""Measured speed by number of threads; passed on from one network to the next."""
 
 NO_SCALING = Scaling()
 
 
 @dataclass(frozen=True)
 class EpochOutcome:
-    """What one run over minibatches came to."""
+    """The result of one run over minibatches."""
 
     loss: float
     steps_done: int
@@ -32,18 +32,18 @@ class EpochOutcome:
 
 
 class NativeNetwork:
-    """Layers as native code sees them; the arrays stay the caller's and are changed in place."""
+    """Layers as native code sees them; the arrays belong to the caller and are changed in place."""
 
     def __init__(
         self, dtype: DTypeLike, loss: str, n_threads: int, pace: Pace | None = None
     ) -> None:
-        """Begin without layers; ``pace`` is what earlier networks of the same training found out.
+        """Begin without layers; ``pace`` has what earlier networks of this training measured.
 
-        Training uses ``n_threads`` or one thread, whichever is quicker at the moment.
+        Training uses ``n_threads`` or one thread, whichever is faster at the moment.
         """
         self.dtype = np.dtype(dtype)
         kind = _native.NetworkF64 if self.dtype == np.float64 else _native.NetworkF32
-        self._native: Any = kind(LOSSES[loss], n_threads, pace or Pace())
+        self._native: Any = kind(LOSS_NUMBERS[loss], n_threads, pace or Pace())
         self._shapes: list[tuple[int, int]] = []
         self._n_connections: list[int] = []
 
@@ -70,7 +70,7 @@ class NativeNetwork:
             second,
             bias_first,
             bias_second,
-            ACTIVATIONS[activation],
+            ACTIVATION_NUMBERS[activation],
             slope,
             dropout,
         )
@@ -102,12 +102,18 @@ class NativeNetwork:
         for chunk in samples.chunks(order, batch):
             last = len(steps) if chunk.rows is None else done - (-chunk.order.size // batch)
             loss, steps_done, diverged = self._native.train(
-                *_arguments(chunk, targets, sample_weights, offset, scaling),
+                self._minibatch(
+                    chunk,
+                    targets,
+                    sample_weights,
+                    offset,
+                    scaling,
+                    dropout_seed,
+                    first_step + done,
+                ),
                 batch,
                 int(rule),
                 [native_steps[step] for step in steps[done:last]],
-                dropout_seed,
-                first_step + done,
                 _counted_from(done, progress),
             )
             done += steps_done
@@ -158,9 +164,9 @@ class NativeNetwork:
         inputs = [np.empty((n_in, order.size), dtype=self.dtype) for n_in, _ in self._shapes]
         deltas = [np.empty((n_out, order.size), dtype=self.dtype) for _, n_out in self._shapes]
         self._native.signals(
-            *_arguments(samples.chunk(order), targets, sample_weights, offset, scaling),
-            dropout_seed,
-            step,
+            self._minibatch(
+                samples.chunk(order), targets, sample_weights, offset, scaling, dropout_seed, step
+            ),
             inputs,
             deltas,
         )
@@ -189,9 +195,9 @@ class NativeNetwork:
             [np.empty(n_out, dtype=self.dtype) for _, n_out in self._shapes],
         )
         loss = self._native.gradients(
-            *_arguments(samples.chunk(order), targets, sample_weights, offset, scaling),
-            dropout_seed,
-            step,
+            self._minibatch(
+                samples.chunk(order), targets, sample_weights, offset, scaling, dropout_seed, step
+            ),
             of_weights,
             of_biases,
         )
@@ -202,25 +208,30 @@ class NativeNetwork:
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]
         return int(self._native.workspace_bytes(widths, batch, n_threads))
 
-
-def _arguments(
-    chunk: Chunk,
-    targets: Array,
-    sample_weights: Array | None,
-    offset: Array | None,
-    scaling: Scaling,
-) -> tuple[Any, ...]:
-    """Return the arguments of native code that describe a chunk and how to read it."""
-    return (
-        chunk.handle,
-        chunk.select(targets),
-        chunk.select(sample_weights),
-        chunk.select(offset),
-        scaling.shift,
-        scaling.scale,
-        scaling.clip,
-        chunk.order,
-    )
+    def _minibatch(
+        self,
+        chunk: Chunk,
+        targets: Array,
+        sample_weights: Array | None,
+        offset: Array | None,
+        scaling: Scaling,
+        dropout_seed: int,
+        step: int,
+    ) -> Any:
+        """Return a chunk of samples, its targets and their order as native code takes them."""
+        kind: Any = _native.MinibatchF64 if self.dtype == np.float64 else _native.MinibatchF32
+        return kind(
+            samples=chunk.handle,
+            targets=chunk.select(targets),
+            sample_weights=chunk.select(sample_weights),
+            offset=chunk.select(offset),
+            shift=scaling.shift,
+            scale=scaling.scale,
+            clip=scaling.clip,
+            order=chunk.order,
+            dropout_seed=dropout_seed,
+            step=step,
+        )
 
 
 def _counted_from(done: int, progress: Progress | None) -> Progress | None:

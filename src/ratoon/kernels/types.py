@@ -1,4 +1,4 @@
-"""Words that the compiled code and Python share."""
+"""Types and numbers that compiled code and Python share."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ratoon.errors import InvalidInputError
 LANES = 8
 """Samples that travel together through a kernel."""
 
-ACTIVATIONS = {
-    "identity": 0,
-    "relu": 1,
-    "leaky_relu": 2,
-    "tanh": 3,
-    "logistic": 4,
-    "all_relu": 5,
-}
-LOSSES = {"softmax_cross_entropy": 0, "sigmoid_cross_entropy": 1, "squared_error": 2}
+ACTIVATION_NUMBERS = {name: number for number, (name, _) in enumerate(_native.activations())}
+"""What compiled code calls the activations of `ratoon.activations`."""
+
+DERIVED_FROM_INPUT = frozenset(name for name, from_input in _native.activations() if from_input)
+"""Activations whose derivative is computed from their input; of others, from their output."""
+
+LOSS_NUMBERS = {name: number for number, name in enumerate(_native.losses())}
+"""What compiled code calls the losses of `ratoon.losses`."""
 
 
 class Rule(IntEnum):
-    """What becomes of a connection's gradient."""
+    """What becomes of a connection's gradient; the numbers are those of ``native/rules.hpp``."""
 
     STORE = 0
     SGD = 1
     MOMENTUM = 2
     NESTEROV = 3
     ADAM = 4
+    RMSPROP = 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """Hyperparameters of one minibatch; what each rule does with them is in `native/kernels.hpp`.
+    """Hyperparameters of one minibatch; what each rule does with them is in ``native/rules.hpp``.
 
     ``l2`` is added to the gradient as ``l2 * w``; ``shrink`` is the fraction of a weight taken
     away at each step, whatever the learning rate.

@@ -1,4 +1,4 @@
-"""The plain NumPy twin of every kernel: slow, obvious, and what tests compare the fast ones with.
+"""The NumPy twin of every kernel: slow, obvious, and what tests compare the fast ones with.
 
 Nothing here is used at run time.  The twins take the same arguments as `ratoon.kernels`, change
 arrays in place where those do, and compute in the number type of the arrays they are given: hand
@@ -10,11 +10,12 @@ neurons as the kernel does for the same seed.
 
 from __future__ import annotations
 
-from ratoon.kernels.reference.bfloat16 import round_by_chance as round_by_chance
+from ratoon.kernels.reference.activations import DERIVED_FROM_INPUT as DERIVED_FROM_INPUT
+from ratoon.kernels.reference.activations import activate as activate
+from ratoon.kernels.reference.activations import derive as derive
+from ratoon.kernels.reference.bfloat16 import round_at_random as round_at_random
 from ratoon.kernels.reference.bfloat16 import rounding_seed as rounding_seed
-from ratoon.kernels.reference.linear import activate as activate
 from ratoon.kernels.reference.linear import backward as backward
-from ratoon.kernels.reference.linear import derive as derive
 from ratoon.kernels.reference.linear import drop as drop
 from ratoon.kernels.reference.linear import forward as forward
 from ratoon.kernels.reference.linear import normal as normal

@@ -1,4 +1,4 @@
-"""Rounding to bfloat16 by chance, one weight at a time."""
+"""Rounding to bfloat16 at random, one weight at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def rounding_seed(dropout_seed: int, step: int, layer: int) -> int:
     return random_bits(dropout_seed ^ _APART_FROM_DROPOUT, step * 1024 + layer)
 
 
-def round_by_chance(weights: NDArray[Any], seed: int) -> NDArray[np.uint16]:
+def round_at_random(weights: NDArray[Any], seed: int) -> NDArray[np.uint16]:
     """Return each weight rounded up or down, up with the probability of the part that is cut off.
 
     Examples
     --------
-    >>> bits = round_by_chance(np.full(1000, 1 + 0.25 / 128, dtype=np.float32), seed=0)
+    >>> bits = round_at_random(np.full(1000, 1 + 0.25 / 128, dtype=np.float32), seed=0)
     >>> np.unique(bits, return_counts=True)
     (array([16256, 16257], dtype=uint16), array([764, 236]))
     """

@@ -68,7 +68,7 @@ def update(
     first: Array | None = None,
     second: Array | None = None,
 ) -> None:
-    """Apply a rule to gradients that are at hand, in place; the formulas are in `kernels.hpp`.
+    """Apply a rule to given gradients, in place; the formulas are in `native/rules.hpp`.
 
     Examples
     --------
@@ -88,64 +88,19 @@ def update(
         assert first is not None
         first[:] = step.mu * first - step.lr * g
         change = first if rule == Rule.MOMENTUM else step.mu * first - step.lr * g
-    else:
+    elif rule == Rule.ADAM:
         assert first is not None
         assert second is not None
         first[:] = step.mu * first + (1 - step.mu) * g
         second[:] = step.beta2 * second + (1 - step.beta2) * g**2
         change = -step.lr * first / (np.sqrt(second) * step.correction + step.adam_eps)
+    elif rule == Rule.RMSPROP:
+        assert first is not None
+        first[:] = step.beta2 * first + (1 - step.beta2) * g**2
+        change = -step.lr * g / (np.sqrt(first) * step.correction + step.adam_eps)
+    else:
+        raise ValueError(f"there is no rule {rule!r}")
     weights += change - step.shrink * weights
-
-
-def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
-    """Apply an activation in place.
-
-    Examples
-    --------
-    >>> y = np.array([-2.0, 0.0, 3.0])
-    >>> activate("leaky_relu", y, slope=0.1)
-    >>> y
-    array([-0.2, 0. , 3. ])
-    """
-    if kind == "relu":
-        y[y < 0] = 0
-    elif kind in ("leaky_relu", "all_relu"):
-        y[y < 0] *= slope
-    elif kind == "tanh":
-        y[...] = np.tanh(y)
-    elif kind == "logistic":
-        # Written with exp(-|y|), which is at most 1, so that nothing overflows.
-        small = np.exp(-np.abs(y))
-        y[...] = np.where(y >= 0, 1, small) / (1 + small)
-    elif kind != "identity":
-        raise ValueError(f"there is no activation {kind!r}")
-
-
-def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
-    """Multiply ``d`` in place by the derivative, told by the activation's output ``y``.
-
-    For ``all_relu`` by its *input*: its slope may be negative, and then both a positive and a
-    negative input give a positive output.
-
-    Examples
-    --------
-    >>> d = np.ones(2)
-    >>> derive("tanh", np.tanh(np.array([0.0, 1.0])), d)
-    >>> d
-    array([1.  , 0.41997434])
-    """
-    if kind == "relu":
-        d *= y > 0
-    elif kind == "leaky_relu":
-        d[~(y > 0)] *= slope
-    elif kind == "all_relu":
-        d[y < 0] *= slope
-    elif kind == "tanh":
-        d *= 1 - y**2
-    elif kind == "logistic":
-        d *= y * (1 - y)
-    elif kind != "identity":
-        raise ValueError(f"there is no activation {kind!r}")
 
 
 def drop(rate: float, d: Array, *, seed: int) -> None:

@@ -28,6 +28,9 @@ def sample_losses(loss: str, output: Array, target: Array) -> tuple[NDArray[np.f
         errors = np.where(z >= 0, 1, small) / (1 + small) - t
     elif loss == "squared_error":
         losses, errors = 0.5 * ((z - t) ** 2).sum(axis=1), z - t
+    elif loss == "huber":
+        errors = np.clip(z - t, -1, 1)  # 0.5 e^2 up to 1, |e| - 0.5 beyond
+        losses = (errors * (z - t) - 0.5 * errors**2).sum(axis=1)
     else:
         raise ValueError(f"there is no loss {loss!r}")
     return losses, errors.astype(output.dtype)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.kernels.network import NO_SCALING, EpochOutcome
-from ratoon.kernels.reference.linear import activate, backward, derive, drop, forward, update
+from ratoon.kernels.reference.activations import DERIVED_FROM_INPUT, activate, derive
+from ratoon.kernels.reference.linear import backward, drop, forward, update
 from ratoon.kernels.reference.losses import sample_losses
 from ratoon.kernels.reference.random import random_bits
 from ratoon.kernels.types import LANES, Rule, Scaling, Step
@@ -214,8 +215,8 @@ class ReferenceNetwork:
         output = flow.y.T if offset is None else flow.y.T + offset[rows]
         losses, errors = sample_losses(self.loss, output, targets[rows])
         counts = weights[rows] > 0
-        share = weights[rows][counts] / weights[rows].sum() if counts.any() else 0.0
-        flow.error[:, counts] = errors[counts].T * share
+        fraction = weights[rows][counts] / weights[rows].sum() if counts.any() else 0.0
+        flow.error[:, counts] = errors[counts].T * fraction
         return float((losses[counts] * weights[rows][counts]).sum())
 
     def _backward(self, flows: list[Flow], rule: Rule, step: Step) -> None:
@@ -243,8 +244,8 @@ class ReferenceNetwork:
     def _send_back(dy: Array, layer: Layer, flow: Flow) -> None:
         """Turn the error at a layer's outputs into that before its activation."""
         flow.error = dy * flow.factors
-        told_by = flow.before if layer.activation == "all_relu" else flow.after
-        derive(layer.activation, told_by, flow.error, slope=layer.slope)
+        known = flow.before if layer.activation in DERIVED_FROM_INPUT else flow.after
+        derive(layer.activation, known, flow.error, slope=layer.slope)
 
 
 def as_read(samples: Any, scaling: Scaling) -> Array:
@@ -280,7 +281,7 @@ def blocks_of(batch: int) -> Blocks:
 
 
 def is_read_sparsely(samples: Any, batch: int) -> bool:
-    """Tell whether training looks at the stored entries only: few in a minibatch, many features."""
+    """Return whether training reads the stored entries only, as it does where they are rare."""
     if not scipy.sparse.issparse(samples):
         return False
     n_rows, n_features = samples.shape

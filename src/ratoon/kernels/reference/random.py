@@ -1,4 +1,4 @@
-"""Counter-based random numbers, and distinct ones: twins of `random.hpp` and `sample.cpp`.
+"""Counter-based random numbers, and distinct ones: twins of `random.hpp` and `draw.cpp`.
 
 Written with Python's own integers, which do not overflow, so that there is nothing to get wrong.
 """

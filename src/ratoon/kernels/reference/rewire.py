@@ -108,7 +108,7 @@ def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
 
 
 def ranks_by_tile(room: Sequence[int], count: int, seed: int) -> list[IntArray]:
-    """Draw distinct places among all tiles and tell them tile by tile, counted from its start."""
+    """Draw distinct places among all tiles; return them per tile, counted from its start."""
     drawn = np.array(draw_distinct(sum(room), count, seed), dtype=np.int64)
     ends = list(accumulate(room))
     return [

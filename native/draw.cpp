@@ -1,4 +1,4 @@
-#include "sample.hpp"
+#include "draw.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -22,8 +22,8 @@ class TileFinder {
         std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
         for (std::size_t t = 0; t < room.size(); ++t) firsts_.push_back(ends_[t] - room[t]);
         const std::uint64_t total = std::uint64_t(ends_.back());
-        // Cells so small that few of them hold the border of two tiles: a walk is a misprediction.
-        // But not so many that the table leaves no room in the first cache.
+        // Cells so small that most lie within one tile: a walk is a misprediction.  But not
+        // so many that the table fills the first cache.
         const std::uint64_t cells = std::max<std::uint64_t>(4 * room.size(), 1 << 12);
         while ((total >> shift_) > cells) ++shift_;
         table_.resize((total >> shift_) + 1);
@@ -58,7 +58,7 @@ using Extra = std::vector<std::pair<Index, std::uint32_t>>;  // (tile, rank)
 struct Round {
     std::vector<Index> starts, sizes;  // tile t has room for starts[t + 1] - starts[t]
     Buffer<std::uint32_t> ranks;
-    Extra extra;  // what found no room
+    Extra extra;  // draws beyond the capacity of their tile
 
     bool holds(Index t, std::uint32_t rank) const {
         const std::uint32_t* first = ranks.data() + starts[t];
@@ -66,8 +66,8 @@ struct Round {
     }
 };
 
-// Room for what is expected and two standard deviations more.  The few draws beyond it go to the
-// list of extra ones, which costs less than counting all draws beforehand.
+// Room for what is expected and two standard deviations more.  Draws beyond it go to the list
+// of extra ones, which costs less than counting all draws beforehand.
 std::vector<Index> expected_starts(const std::vector<Index>& room, Index count, Index total) {
     std::vector<Index> starts(room.size() + 1, 0);
     for (std::size_t t = 0; t < room.size(); ++t) {
@@ -78,15 +78,15 @@ std::vector<Index> expected_starts(const std::vector<Index>& room, Index count, 
 }
 
 // What a tile gets of the draws: ranks from first_rank to end_rank, slots from `next` to `end`.
-struct Share {
+struct Portion {
     std::uint64_t first_rank, end_rank;
     Index next, end;
 };
 
-// Draws n numbers from counter `first` on into the shares; returns what found no room.
+// Draws n numbers from counter `first` on into the portions; returns those beyond the capacity.
 template <bool is_shared>
-Extra fill_shares(const TileFinder& find, std::uint64_t seed, Index first, Index n, Share* shares,
-                  std::uint32_t* slots) {
+Extra fill_portions(const TileFinder& find, std::uint64_t seed, Index first, Index n,
+                    Portion* portions, std::uint32_t* slots) {
     constexpr Index kTogether = 256;
     std::uint64_t ranks[kTogether];
     const std::uint64_t total = std::uint64_t(find.total());
@@ -100,16 +100,16 @@ Extra fill_shares(const TileFinder& find, std::uint64_t seed, Index first, Index
         }
         for (Index i = 0; i < together; ++i) {
             const std::uint64_t rank = ranks[i];
-            Share* share = shares + table[rank >> shift];
-            while (share->end_rank <= rank) ++share;
+            Portion* portion = portions + table[rank >> shift];
+            while (portion->end_rank <= rank) ++portion;
             const Index at =
                 is_shared
-                    ? std::atomic_ref<Index>(share->next).fetch_add(1, std::memory_order_relaxed)
-                    : share->next++;
-            if (at < share->end) {
-                slots[at] = std::uint32_t(rank - share->first_rank);
+                    ? std::atomic_ref<Index>(portion->next).fetch_add(1, std::memory_order_relaxed)
+                    : portion->next++;
+            if (at < portion->end) {
+                slots[at] = std::uint32_t(rank - portion->first_rank);
             } else {
-                extra.emplace_back(share - shares, std::uint32_t(rank - share->first_rank));
+                extra.emplace_back(portion - portions, std::uint32_t(rank - portion->first_rank));
             }
         }
     }
@@ -120,27 +120,27 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
                  std::uint64_t seed, int n_threads) {
     const Index n_tiles = Index(room.size());
     Round round{expected_starts(room, count, find.total()), {}, {}, {}};
-    // First of all the memory, so that who asks for far too much hears so at once.
+    // Memory first, so that far too large a request fails at once.
     round.ranks = Buffer<std::uint32_t>(round.starts.back());
     round.sizes.resize(std::size_t(n_tiles));
     std::mutex extra_mutex;
-    std::vector<Share> shares;
+    std::vector<Portion> portions;
     for (Index t = 0; t < n_tiles; ++t) {
         const std::uint64_t first = std::uint64_t(find.first(t));
-        shares.push_back(
+        portions.push_back(
             {first, first + std::uint64_t(room[t]), round.starts[t], round.starts[t + 1]});
     }
-    // The order in which threads fill a tile's share is left to chance: it is sorted below.
+    // The order in which threads fill a tile's portion is not defined: it is sorted below.
     const Index chunk = 1 << 18;
     parallel_for(divided_up(count, chunk), n_threads, [&](Index c) {
         const Index first = c * chunk, n = std::min(chunk, count - first);
-        const auto fill = n_threads == 1 ? fill_shares<false> : fill_shares<true>;
-        const Extra extra = fill(find, seed, first, n, shares.data(), round.ranks.data());
+        const auto fill = n_threads == 1 ? fill_portions<false> : fill_portions<true>;
+        const Extra extra = fill(find, seed, first, n, portions.data(), round.ranks.data());
         const std::lock_guard lock(extra_mutex);
         round.extra.insert(round.extra.end(), extra.begin(), extra.end());
     });
     parallel_for(n_tiles, n_threads, [&](Index t) {
-        const Index n = std::min(shares[t].next, shares[t].end) - round.starts[t];
+        const Index n = std::min(portions[t].next, portions[t].end) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
         sort_uniform(ranks, n, scratch.data(), std::uint64_t(room[t]));

@@ -1,13 +1,6 @@
-#include "absent_scan.hpp"
-
-#include <cmath>
-
-namespace ratoon {
-namespace RATOON_ISA {
-namespace {
-
-// Inside the namespace on purpose: see isa/kernels.cpp.
-#include "isa/simd.hpp"
+// The inner loop of the search for large absent gradients: products of a block of inputs and
+// outputs, of which only the large ones are kept.
+#pragma once
 
 template <typename V>
 RATOON_INLINE V magnitude(V v) {
@@ -58,11 +51,3 @@ Index scan(const T* const* rows, Panels<T> panels, Index first, Index last, T le
     }
     return last;
 }
-
-}  // namespace
-
-Scan<float> scan_f32() { return scan<float>; }
-Scan<double> scan_f64() { return scan<double>; }
-
-}  // namespace RATOON_ISA
-}  // namespace ratoon

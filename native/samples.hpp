@@ -1,0 +1,95 @@
+// Samples as the caller keeps them, and a minibatch: which of them, how they are read, and what the
+// network should give for them.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <variant>
+
+#include "kernels.hpp"
+
+namespace ratoon {
+
+// Rows of features, each contiguous.
+template <typename X>
+struct DenseRows {
+    const X* data = nullptr;
+    Index stride = 0;  // numbers from the beginning of one row to that of the next
+};
+
+// Rows of a CSR matrix.
+template <typename T>
+struct CsrRows {
+    const Index* starts = nullptr;
+    const std::int32_t* columns = nullptr;
+    const T* values = nullptr;
+};
+
+// Dense samples may have either number type, sparse samples have that of the network.
+struct Samples {
+    Index n_rows = 0, n_features = 0;
+    std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>> rows;
+
+    bool is_sparse() const {
+        return std::holds_alternative<CsrRows<float>>(rows) ||
+               std::holds_alternative<CsrRows<double>>(rows);
+    }
+    template <typename T>
+    bool suit() const {
+        return !is_sparse() || std::holds_alternative<CsrRows<T>>(rows);
+    }
+};
+
+template <typename T>
+struct Targets {
+    const T* values = nullptr;   // (n_rows, n_out)
+    const T* weights = nullptr;  // (n_rows,) or null: every sample counts 1
+    const T* offset = nullptr;   // (n_rows, n_out) or null: added to the network's output
+};
+
+// The rows of `samples` named by `order`.  Indices in `order` have been checked.
+template <typename T>
+struct Minibatch {
+    const Samples* samples = nullptr;
+    Standardize<T> how;
+    Targets<T> targets;
+    std::span<const Index> order;
+    // Which random numbers decide about dropout.
+    std::uint64_t dropout_seed = 0;
+    Index step = 0;
+
+    Index size() const { return Index(order.size()); }
+    // At most n samples, from number `first` on.
+    Minibatch part(Index first, Index n) const {
+        Minibatch some = *this;
+        const auto begin = std::size_t(std::min(first, size()));
+        some.order = order.subspan(begin, std::min(std::size_t(n), order.size() - begin));
+        return some;
+    }
+    // The weights of the samples, added up.
+    double weight() const {
+        if (targets.weights == nullptr) return double(size());
+        double sum = 0;
+        for (const Index row : order) sum += double(targets.weights[row]);
+        return sum;
+    }
+    // Calls f(feature, value) for every stored entry of a sparse row, scaled and clipped.
+    template <typename F>
+    void each_non_zero(Index row, F f) const {
+        const auto& csr = std::get<CsrRows<T>>(samples->rows);
+        for (Index k = csr.starts[row]; k < csr.starts[row + 1]; ++k) {
+            // Checked again: the array is the caller's, who may have changed it in the meantime.
+            const Index feature = csr.columns[k];
+            if (feature < 0 || feature >= samples->n_features) {
+                throw std::invalid_argument("the sparse samples were changed while in use");
+            }
+            T z = csr.values[k];
+            if (how.scale != nullptr) z *= how.scale[feature];
+            if (how.clip > 0) z = std::min(std::max(z, -how.clip), how.clip);
+            f(feature, z);
+        }
+    }
+};
+
+}  // namespace ratoon

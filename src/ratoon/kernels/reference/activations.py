@@ -1,0 +1,73 @@
+"""Activations and their derivatives: twins of those in `native/isa/activations.hpp`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ratoon.arrays import Array
+
+DERIVED_FROM_INPUT = {"all_relu", "silu"}
+"""Activations whose output does not determine the derivative.
+
+The slope of All-ReLU may be negative, and then both a positive and a negative input give a positive
+output; SiLU falls and rises again.
+"""
+
+
+def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
+    """Apply an activation in place.
+
+    Examples
+    --------
+    >>> y = np.array([-2.0, 0.0, 3.0])
+    >>> activate("leaky_relu", y, slope=0.1)
+    >>> y
+    array([-0.2, 0. , 3. ])
+    """
+    if kind == "relu":
+        y[y < 0] = 0
+    elif kind in ("leaky_relu", "all_relu"):
+        y[y < 0] *= slope
+    elif kind == "tanh":
+        y[...] = np.tanh(y)
+    elif kind == "logistic":
+        y[...] = _logistic(y)
+    elif kind == "silu":
+        y *= _logistic(y)
+    elif kind != "identity":
+        raise ValueError(f"there is no activation {kind!r}")
+
+
+def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
+    """Multiply ``d`` in place by the derivative, computed from the activation's output ``y``.
+
+    For activations in `DERIVED_FROM_INPUT`, ``y`` is the input.
+
+    Examples
+    --------
+    >>> d = np.ones(2)
+    >>> derive("tanh", np.tanh(np.array([0.0, 1.0])), d)
+    >>> d
+    array([1.  , 0.41997434])
+    """
+    if kind == "relu":
+        d *= y > 0
+    elif kind == "leaky_relu":
+        d[~(y > 0)] *= slope
+    elif kind == "all_relu":
+        d[y < 0] *= slope
+    elif kind == "tanh":
+        d *= 1 - y**2
+    elif kind == "logistic":
+        d *= y * (1 - y)
+    elif kind == "silu":
+        s = _logistic(y)
+        d *= s * (1 + y * (1 - s))
+    elif kind != "identity":
+        raise ValueError(f"there is no activation {kind!r}")
+
+
+def _logistic(z: Array) -> Array:
+    # Written with exp(-|z|), which is at most 1, so that nothing overflows.
+    small = np.exp(-np.abs(z))
+    return np.asarray(np.where(z >= 0, 1, small) / (1 + small))
