@@ -30,12 +30,12 @@ import os, signal
 import ratoon.distributed
 from ratoon.cli import main
 
-class Dying(ratoon.distributed.Follow):
+class Dying(ratoon.distributed.DataParallel):
     def on_epoch_end(self, training, record):
         if self.communicator.rank == 1 and training.epochs_done == 5:
             os.kill(os.getpid(), signal.SIGKILL)
 
-ratoon.distributed.Follow = Dying
+ratoon.distributed.DataParallel = Dying
 main()
 """
 

@@ -48,7 +48,7 @@ def test_a_restored_estimator_predicts_alike_and_trains_on_alike(
         model.partial_fit(X, y, eval_set=eval_set)
         again.partial_fit(X, y, eval_set=eval_set)
     assert equal_networks(again.network_, model.network_)
-    assert equal_networks(again._progress.latest, model._progress.latest)
+    assert equal_networks(again._state.network, model._state.network)
     assert again.loss_curve_ == model.loss_curve_
     assert again.report_.layers == model.report_.layers
 

@@ -17,6 +17,7 @@ from ratoon.storage import (
     Checkpoint,
     CheckpointDirectory,
     CheckpointWarning,
+    Document,
     LockedError,
     ResumeError,
     SaveError,
@@ -304,20 +305,102 @@ def test_another_instruction_set_goes_on_with_a_warning(tmp_path):
         assert finished(tmp_path).epochs_done == 6
 
 
-def test_a_made_up_checkpoint_is_refused(tmp_path):
+def change_config(path, change):
+    """Write a checkpoint again with a configuration that was changed."""
+    document = read_document(path)
+    config = copy.deepcopy(document.config)
+    change(config)
+    write_document(Document(config, document.arrays, document.networks, "checkpoint"), path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["progress"].update(epochs_done=5),
+        lambda c: c["progress"].update(epochs_done="2"),
+        lambda c: c["progress"].update(stopping={}),
+        lambda c: c["progress"].update(rewired=[0]),
+        lambda c: c["progress"].update(rewired=[0, -1, 0]),
+        lambda c: c["progress"].update(evolving=1),
+        lambda c: c["progress"].update(seed=3),
+        lambda c: c["progress"].pop("cycle"),
+        lambda c: c.update(progress=[]),
+        lambda c: c.update(isa=1),
+        lambda c: c.update(identity=1),
+        lambda c: c.update(more=1),
+        lambda c: c.clear(),
+    ],
+)
+def test_a_made_up_checkpoint_is_refused(tmp_path, change):
+    finished(tmp_path, before=[StopAfter(2)])
+    change_config(CheckpointDirectory(tmp_path).path_of(2), change)
+    with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
+        finished(tmp_path)
+
+
+def test_a_checkpoint_with_unknown_arrays_is_refused(tmp_path):
     finished(tmp_path, before=[StopAfter(2)])
     path = CheckpointDirectory(tmp_path).path_of(2)
-    original = read_document(path)
-    for name, value in [("epochs_done", 5), ("epochs_done", "2"), ("stopping", {}), ("isa", 1)]:
-        changed = copy.copy(original)
-        object.__setattr__(changed, "config", {**original.config, name: value})
-        write_document(changed, path)
-        with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
-            finished(tmp_path)
-    object.__setattr__(original, "arrays", {**original.arrays, "more": np.zeros(1)})
-    write_document(original, path)
+    found = read_document(path)
+    arrays = {**found.arrays, "more": np.zeros(1)}
+    write_document(Document(found.config, arrays, found.networks, "checkpoint"), path)
     with pytest.raises(FormatError, match="unknown arrays"):
         finished(tmp_path)
+
+
+def flatten(config):
+    """Change the content of a checkpoint to the layout without an object `progress`."""
+    progress = config.pop("progress")
+    stopping = progress["stopping"]
+    if stopping is not None:
+        stopping = {name: stopping[name] for name in ("best_score", "best_epoch", "n_waited")}
+        stopping["has_best"] = config["identity"]["stopping"]["restore_best"]
+    kept = {name: progress[name] for name in ("epochs_done", "rewired", "evolving")}
+    config.update(kept, stopping=stopping)
+
+
+@pytest.mark.parametrize("restore_best", [None, True, False])
+@pytest.mark.parametrize("strategy", ["set", "dsr"])
+def test_a_checkpoint_in_the_earlier_layout_resumes_to_the_same_bits(
+    tmp_path, strategy, restore_best
+):
+    def how():
+        stopping = None
+        if restore_best is not None:
+            stopping = EarlyStopping(patience=3, tol=0.0, restore_best=restore_best)
+        return {"stopping": stopping, "evolution": make_strategy(strategy), "n_epochs": 12}
+
+    uninterrupted = finished(how=how())
+    finished(tmp_path, before=[StopAfter(4)], how=how())
+    change_config(CheckpointDirectory(tmp_path).path_of(4), flatten)
+    resumed = finished(tmp_path, how=how())
+    assert outcome(resumed) == outcome(uninterrupted)
+    assert resumed.rewired_by_layer == uninterrupted.rewired_by_layer
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.update(epochs_done=5),
+        lambda c: c.update(epochs_done="2"),
+        lambda c: c.update(stopping={}),
+        lambda c: c.update(stopping={"patience": 9}),
+        lambda c: c["identity"].update(stopping=None),
+        lambda c: c.update(identity=1),
+        lambda c: c.update(isa=1),
+        lambda c: c.pop("rewired"),
+    ],
+)
+def test_a_made_up_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
+    def how():
+        return {"stopping": patient()}
+
+    finished(tmp_path, before=[StopAfter(2)], how=how())
+    path = CheckpointDirectory(tmp_path).path_of(2)
+    change_config(path, flatten)
+    change_config(path, change)
+    with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
+        finished(tmp_path, how=how())
 
 
 # -------------------------------------------------------------------------------- full disks

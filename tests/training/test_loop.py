@@ -10,7 +10,14 @@ from ratoon.kernels import Step
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam, cosine
-from ratoon.training import Callback, EarlyStopping, Training, TrainingData, TrainingPlan
+from ratoon.training import (
+    Callback,
+    EarlyStopping,
+    Training,
+    TrainingData,
+    TrainingPlan,
+    TrainingState,
+)
 from tests.training.cases import (
     Diary,
     accuracy,
@@ -252,7 +259,7 @@ def test_six_epochs_are_three_and_three(optimizer, dropout):
     first = training(plan, start(dropout=dropout))
     first.run(3)
     # All that a later process would have: the network, the number of epochs, and the plan.
-    then = training(plan, first.network.copy(), epochs_done=3)
+    then = training(plan, TrainingState(first.network.copy(), epochs_done=3))
     then.run()
     assert_same_network(whole.network, then.network)
     losses = first.history.column("loss") + then.history.column("loss")

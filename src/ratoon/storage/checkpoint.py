@@ -18,14 +18,18 @@ from ratoon.storage.describe import (
     plain,
 )
 from ratoon.storage.directory import CheckpointDirectory
+from ratoon.storage.document import Document
+from ratoon.storage.fields import Fields
 from ratoon.storage.fingerprint import describe_data
 from ratoon.storage.paths import PathLike, shown
 from ratoon.storage.problems import CheckpointWarning, ResumeError
-from ratoon.storage.snapshot import Snapshot
+from ratoon.storage.rules import Violation, require
 from ratoon.storage.termination import Termination
-from ratoon.training import Callback, Training
+from ratoon.storage.training_state import state_from_parts, state_to_parts
+from ratoon.training import Callback, Training, TrainingState
 
 ON_ERROR = ("warn", "raise")
+_FLAT = ("epochs_done", "rewired", "evolving")
 
 
 class Checkpoint(Callback):
@@ -114,7 +118,7 @@ class Checkpoint(Callback):
         self._checkpoints: CheckpointDirectory | None = None
         self._termination = Termination()
         self._identity: dict[str, Any] = {}
-        self._pending: Snapshot | None = None
+        self._pending: TrainingState | None = None
         self._written = -1
 
     # ------------------------------------------------------------------------------ callbacks
@@ -137,7 +141,7 @@ class Checkpoint(Callback):
 
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
         """Write a checkpoint when one is due; remember the epoch otherwise."""
-        self._pending = Snapshot.of(training)
+        self._pending = training.state.snapshot()
         is_last = training.should_stop or training.epochs_done >= training.plan.n_epochs
         if is_last or training.epochs_done % self.every == 0:
             with self._termination:
@@ -188,24 +192,24 @@ class Checkpoint(Callback):
         number, document = found
         path = checkpoints.path_of(number)
         try:
-            snapshot, identity, isa = Snapshot.from_document(document)
-            if snapshot.epochs_done != number:
-                raise FormatError(f"epoch {snapshot.epochs_done} under the number {number}.")
-        except FormatError as error:
+            state, identity, isa = _from_document(document)
+            if state.epochs_done != number:
+                raise FormatError(f"epoch {state.epochs_done} under the number {number}.")
+        except (FormatError, Violation) as error:
             raise FormatError(f"{shown(path)}: {error}") from None
-        self._refuse_differences(path, snapshot, identity, isa, training)
-        snapshot.restore(training)
+        self._refuse_differences(path, state, identity, isa, training)
+        training.continue_from(state)
         self._written = number
 
     def _refuse_differences(
         self,
         path: str,
-        snapshot: Snapshot,
+        state: TrainingState,
         identity: dict[str, Any],
         isa: str,
         training: Training,
     ) -> None:
-        theirs = {**identity, "network": _describe_state(snapshot.network)}
+        theirs = {**identity, "network": _describe_state(state.network)}
         ours = {**self._identity, "network": _describe_state(training.network)}
         allowed = set(self.allow)
         if isa != current_isa():
@@ -231,7 +235,7 @@ class Checkpoint(Callback):
         if self._pending is None or self._checkpoints is None:
             return
         try:
-            document = self._pending.to_document(self._identity)
+            document = _to_document(self._pending, self._identity)
             self._checkpoints.save(self._pending.epochs_done, document)
         except (OSError, FormatError, InvalidInputError) as error:
             if self.on_error == "raise":
@@ -245,6 +249,45 @@ class Checkpoint(Callback):
         else:
             self._written = self._pending.epochs_done
             self._pending = None
+
+
+def _to_document(state: TrainingState, identity: dict[str, Any]) -> Document:
+    values, arrays, networks = state_to_parts(state)
+    config = {"progress": values, "identity": identity, "isa": current_isa()}
+    return Document(config, arrays, networks, "checkpoint")
+
+
+def _from_document(document: Document) -> tuple[TrainingState, dict[str, Any], str]:
+    """Return the state in a checkpoint, the identity of its training, and its processor's."""
+    config = document.config
+    if "progress" not in config:
+        config = _from_flat_layout(config)
+    fields = Fields(config, "content", ("progress", "identity", "isa"))
+    identity, isa = fields.mapping("identity", 1000), fields["isa"]
+    require(isinstance(isa, str), 5, "config: content.isa must be a text")
+    arrays = dict(document.arrays)
+    state = state_from_parts(fields["progress"], arrays, document.networks)
+    if arrays:
+        raise FormatError(f"this checkpoint holds unknown arrays: {sorted(arrays)[:3]}.")
+    return state, identity, isa
+
+
+def _from_flat_layout(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a checkpoint of an earlier 0.1 version as it is written today.
+
+    It had no object ``progress``, and kept the parameters of early stopping in the identity only.
+    """
+    fields = Fields(config, "content", (*_FLAT, "stopping", "identity", "isa"))
+    identity, stopping = fields.mapping("identity", 1000), None
+    if fields["stopping"] is not None:
+        observed = fields.mapping("stopping", 4)
+        observed.pop("has_best", None)
+        parameters = identity.get("stopping")
+        require(isinstance(parameters, dict), 5, "config: identity.stopping must be an object")
+        stopping = {**dict(parameters or {}), **observed}
+    # Resuming keeps the seed and the cycle of the training itself, so these are not used.
+    values = {"seed": "0", "cycle": 0, "stopping": stopping, **{key: config[key] for key in _FLAT}}
+    return {"progress": values, "identity": identity, "isa": fields["isa"]}
 
 
 def _describe_state(network: Any) -> dict[str, Any]:
