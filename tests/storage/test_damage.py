@@ -9,7 +9,7 @@ import pytest
 from ratoon.errors import FormatError
 from ratoon.storage import Document, read_document
 from ratoon.storage.metadata import digest_place, writer
-from ratoon.storage.reading import read_source
+from ratoon.storage.read import read_source
 from ratoon.storage.rules import Violation
 from ratoon.topology import Topology
 from tests.storage.cases import a_document, a_small_document, from_bytes, seal, to_bytes

@@ -9,7 +9,7 @@ import pytest
 from ratoon.initialise import INITS
 from ratoon.kernels import ACTIVATIONS
 from ratoon.storage import limits, write_document
-from ratoon.storage.header import DTYPES
+from ratoon.storage.container import DTYPES
 from ratoon.storage.rules import RULES
 from tests.storage.cases import a_document
 

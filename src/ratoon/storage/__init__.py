@@ -15,8 +15,8 @@ from ratoon.storage.problems import CheckpointWarning as CheckpointWarning
 from ratoon.storage.problems import LockedError as LockedError
 from ratoon.storage.problems import ResumeError as ResumeError
 from ratoon.storage.problems import SaveError as SaveError
-from ratoon.storage.reading import read_document as read_document
-from ratoon.storage.reading import verify_file as verify_file
+from ratoon.storage.read import read_document as read_document
+from ratoon.storage.read import verify_file as verify_file
 from ratoon.storage.training_state import state_from_parts as state_from_parts
 from ratoon.storage.training_state import state_to_parts as state_to_parts
-from ratoon.storage.writing import write_document as write_document
+from ratoon.storage.write import write_document as write_document

@@ -12,8 +12,8 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.storage.container import CODES, DTYPES, Tensor
 from ratoon.storage.fields import Fields
-from ratoon.storage.header import CODES, DTYPES, Tensor
 from ratoon.storage.limits import EXACT_INTEGER, MAX_NAME, MAX_RANK
 from ratoon.storage.rules import Violation, require
 from ratoon.storage.values import check_values

@@ -10,17 +10,17 @@ from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.history import EpochRecord
 from ratoon.kernels import current_isa
 from ratoon.storage import strict_json
-from ratoon.storage.describe import (
+from ratoon.storage.directory import CheckpointDirectory
+from ratoon.storage.document import Document
+from ratoon.storage.fields import Fields
+from ratoon.storage.fingerprint import describe_data
+from ratoon.storage.identity import (
     describe_network,
     describe_plan,
     describe_stopping,
     differences,
     plain,
 )
-from ratoon.storage.directory import CheckpointDirectory
-from ratoon.storage.document import Document
-from ratoon.storage.fields import Fields
-from ratoon.storage.fingerprint import describe_data
 from ratoon.storage.paths import PathLike, shown
 from ratoon.storage.problems import CheckpointWarning, ResumeError
 from ratoon.storage.rules import Violation, require

@@ -14,8 +14,8 @@ from ratoon.storage.document import Document
 from ratoon.storage.locks import DirectoryLock
 from ratoon.storage.paths import PathLike, shown
 from ratoon.storage.problems import CheckpointWarning
-from ratoon.storage.reading import read_document
-from ratoon.storage.writing import write_document
+from ratoon.storage.read import read_document
+from ratoon.storage.write import write_document
 
 NAME = re.compile(r"checkpoint-([0-9]{8,12})\.ratoon")
 KEPT = 2

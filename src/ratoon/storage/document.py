@@ -12,8 +12,8 @@ from ratoon.errors import InvalidInputError
 from ratoon.network import SparseMLP
 from ratoon.storage import strict_json
 from ratoon.storage.arrays import ArrayOutline
+from ratoon.storage.container import Tensor
 from ratoon.storage.fields import Fields
-from ratoon.storage.header import Tensor
 from ratoon.storage.limits import (
     MAX_ARRAYS,
     MAX_CONFIG_DEPTH,

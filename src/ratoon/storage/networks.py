@@ -16,8 +16,8 @@ from ratoon.kernels.bfloat16 import HALF
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
+from ratoon.storage.container import Tensor
 from ratoon.storage.fields import Fields
-from ratoon.storage.header import Tensor
 from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_WIDTH
 from ratoon.storage.rules import Violation, require
 from ratoon.storage.topologies import TopologyOutline, topology_arrays

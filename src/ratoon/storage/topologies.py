@@ -7,8 +7,8 @@ from typing import Any
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.storage.container import Tensor
 from ratoon.storage.fields import Fields
-from ratoon.storage.header import Tensor
 from ratoon.storage.limits import MAX_TILE
 from ratoon.storage.rules import Violation, require
 from ratoon.topology import Topology

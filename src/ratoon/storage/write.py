@@ -11,8 +11,7 @@ import numpy as np
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.storage.atomic import replace_file, write_all
-from ratoon.storage.document import Document, Outline
-from ratoon.storage.header import (
+from ratoon.storage.container import (
     CODES,
     DTYPES,
     LENGTH_BYTES,
@@ -22,6 +21,7 @@ from ratoon.storage.header import (
     check_tensors,
     parse_header,
 )
+from ratoon.storage.document import Document, Outline
 from ratoon.storage.limits import CHUNK_BYTES
 from ratoon.storage.metadata import (
     KINDS,
@@ -32,7 +32,7 @@ from ratoon.storage.metadata import (
 )
 from ratoon.storage.networks import check_layer_values
 from ratoon.storage.paths import PathLike
-from ratoon.storage.reading import verify_file
+from ratoon.storage.read import verify_file
 from ratoon.storage.rules import Violation
 from ratoon.storage.values import pieces
 

@@ -6,7 +6,7 @@ import pytest
 
 from ratoon.evolution import SET
 from ratoon.optimizers import SGD, Adam, cosine, stepped, with_warm_up
-from ratoon.storage.describe import describe_plan, differences, plain
+from ratoon.storage.identity import describe_plan, differences, plain
 from ratoon.training import TrainingPlan
 
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import FormatError
-from ratoon.storage.document import Document, Outline
-from ratoon.storage.header import (
+from ratoon.storage.container import (
     LENGTH_BYTES,
     Header,
     check_length,
     check_tensors,
     parse_header,
 )
+from ratoon.storage.document import Document, Outline
 from ratoon.storage.limits import CHUNK_BYTES, MAX_FILE_BYTES
 from ratoon.storage.metadata import check_metadata, digest_place
 from ratoon.storage.paths import PathLike, shown
