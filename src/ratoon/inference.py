@@ -1,8 +1,8 @@
 """Prediction with NumPy alone: no compiled module, no SciPy, no scikit-learn.
 
 Reads the files that estimators save (`docs/file-format.md`), so that a model trained anywhere can
-be used where only Python and NumPy are installed.  One sample takes about twice the time of the kernels, a
-large batch up to 25 times; the results agree to rounding.
+be used where only Python and NumPy are installed.  One sample takes about twice the time of the
+kernels, a large batch up to 25 times; the results agree to rounding.
 """
 
 from __future__ import annotations

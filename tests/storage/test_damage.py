@@ -8,7 +8,7 @@ import pytest
 
 from ratoon.errors import FormatError
 from ratoon.storage import Document, read_document
-from ratoon.storage.metadata import digest_place, writer
+from ratoon.storage.container import digest_place, writer
 from ratoon.storage.read import read_source
 from ratoon.storage.rules import Violation
 from ratoon.topology import Topology

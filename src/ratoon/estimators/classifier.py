@@ -25,7 +25,7 @@ from ratoon.estimators.targets import (
     log_class_probabilities,
     smoothed,
 )
-from ratoon.storage.fields import Fields
+from ratoon.storage.rules import Fields
 from ratoon.training import TrainingData
 
 CLASSIFIER_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")

@@ -10,7 +10,7 @@ from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.state import from_state, to_state
 from ratoon.storage import Document, read_document, write_document
-from ratoon.storage.paths import PathLike, shown
+from ratoon.storage.atomic import PathLike, shown
 
 
 def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) -> None:

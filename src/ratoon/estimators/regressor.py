@@ -15,7 +15,7 @@ from ratoon.estimators.data import Labelled
 from ratoon.estimators.inputs import refuse_misleading
 from ratoon.estimators.presets import Settings
 from ratoon.samples.statistics import feature_statistics
-from ratoon.storage.fields import Fields
+from ratoon.storage.rules import Fields
 from ratoon.training import TrainingData
 
 

@@ -18,9 +18,7 @@ from ratoon.estimators.regressor import SparseMLPRegressor
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
-from ratoon.storage.fields import Fields
-from ratoon.storage.limits import EXACT_INTEGER, MAX_WIDTH
-from ratoon.storage.rules import Violation
+from ratoon.storage.rules import EXACT_INTEGER, MAX_WIDTH, Fields, Violation
 from ratoon.storage.training_state import Parts, state_from_parts, state_to_parts
 from ratoon.topology import Within
 

@@ -16,15 +16,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.problems import SaveError
+from ratoon.errors import RatoonError
 
 if sys.platform == "darwin":
     import fcntl
 
+PathLike = str | os.PathLike[str]
 TEMPORARY = re.compile(r"\.ratoon-[0-9a-f]{16}\.tmp")
 """Names of files under way; one left behind by a killed process may be removed."""
-
 _FLAGS = (
     os.O_CREAT
     | os.O_EXCL
@@ -33,6 +32,21 @@ _FLAGS = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
+
+
+class SaveError(RatoonError, OSError):
+    """A file could not be written; a file that existed before still exists, unchanged."""
+
+
+def shown(path: PathLike) -> str:
+    r"""Return a path that can be printed, whatever bytes its name is made of.
+
+    Examples
+    --------
+    >>> shown("model\udce9.ratoon")
+    'model\\udce9.ratoon'
+    """
+    return os.fsdecode(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def replace_file(

@@ -2,34 +2,83 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
 from collections.abc import Collection, Mapping
+from types import FrameType
 from typing import Any
 
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.history import EpochRecord
 from ratoon.kernels import current_isa
 from ratoon.storage import strict_json
-from ratoon.storage.directory import CheckpointDirectory
+from ratoon.storage.atomic import PathLike, shown
+from ratoon.storage.directory import CheckpointDirectory, CheckpointWarning
 from ratoon.storage.document import Document
-from ratoon.storage.fields import Fields
-from ratoon.storage.fingerprint import describe_data
 from ratoon.storage.identity import (
+    describe_data,
     describe_network,
     describe_plan,
     describe_stopping,
     differences,
     plain,
 )
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.problems import CheckpointWarning, ResumeError
-from ratoon.storage.rules import Violation, require
-from ratoon.storage.termination import Termination
+from ratoon.storage.rules import Fields, Violation, require
 from ratoon.storage.training_state import state_from_parts, state_to_parts
 from ratoon.training import Callback, Training, TrainingState
 
+STATUS = 128 + signal.SIGTERM
 ON_ERROR = ("warn", "raise")
 _FLAT = ("epochs_done", "rewired", "evolving")
+
+
+class ResumeError(RatoonError, ValueError):
+    """A checkpoint belongs to another training; the message lists the differences."""
+
+
+class Termination:
+    """Turns SIGTERM into ``SystemExit(143)``, but never in the middle of a write.
+
+    Only where nobody else has claimed the signal, and only in the main thread, where Python runs
+    its handlers; elsewhere this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._shielded = 0
+        self._installed = False
+
+    def install(self) -> None:
+        """Begin to listen."""
+        self.requested = False
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._handle)
+            self._installed = True
+
+    def remove(self) -> None:
+        """Let the signal do again what it did before."""
+        if self._installed:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._installed = False
+
+    def __enter__(self) -> None:
+        """Put the signal off."""
+        self._shielded += 1
+
+    def __exit__(self, *_: object) -> None:
+        """Answer a signal that came meanwhile."""
+        self._shielded -= 1
+        if self.requested and not self._shielded:
+            raise SystemExit(STATUS)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.requested = True
+        if not self._shielded:
+            raise SystemExit(STATUS)
 
 
 class Checkpoint(Callback):

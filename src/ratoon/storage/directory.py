@@ -1,24 +1,108 @@
-"""A directory of checkpoints: the last two, numbered, under a lock."""
+"""A directory of checkpoints: the last two, numbered, under a lock.
+
+The lock is held by one process at a time, and freed by the system when the process dies.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 import warnings
+import weakref
 from contextlib import suppress
 from typing import Self
 
-from ratoon.errors import FormatError, InvalidParameterError
-from ratoon.storage.atomic import TEMPORARY, sync_folder
+from ratoon.errors import FormatError, InvalidParameterError, RatoonError
+from ratoon.storage.atomic import TEMPORARY, PathLike, shown, sync_folder
 from ratoon.storage.document import Document
-from ratoon.storage.locks import DirectoryLock
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.problems import CheckpointWarning
 from ratoon.storage.read import read_document
 from ratoon.storage.write import write_document
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+LOCK_NAME = "lock"
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN)
 NAME = re.compile(r"checkpoint-([0-9]{8,12})\.ratoon")
 KEPT = 2
+
+
+class LockedError(RatoonError, OSError):
+    """Another process is using a checkpoint directory."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be read or written, or continues on another processor."""
+
+
+class DirectoryLock:
+    """Keeps others out of a directory from `acquire` to `release`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mine, other = DirectoryLock(folder), DirectoryLock(folder)
+    ...     mine.acquire()
+    ...     try:
+    ...         other.acquire()
+    ...     except LockedError as error:
+    ...         print(error.strerror)
+    ...     mine.release()
+    in use by this process; wait for it to end, or choose another directory
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        self._folder = os.fspath(folder)
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._descriptor is not None
+
+    def acquire(self) -> None:
+        """Take the lock, or raise `LockedError` at once if another has it."""
+        if self.held:
+            return
+        descriptor = os.open(os.path.join(self._folder, LOCK_NAME), _FLAGS, 0o666)
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            holder = _read_holder(descriptor)
+            os.close(descriptor)
+            if error.errno not in _BUSY:
+                raise
+            raise LockedError(
+                error.errno,
+                f"in use by {holder}; wait for it to end, or choose another directory",
+                shown(self._folder),
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        _HELD.add(self)
+        # For the message above; who holds the lock is known to the system, not to this number.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            _HELD.discard(self)
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.release()
 
 
 class CheckpointDirectory:
@@ -138,6 +222,34 @@ class CheckpointDirectory:
         return self.latest() if self.numbers() else None
 
 
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        # Far behind the number in the file, which stays readable.
+        os.lseek(descriptor, 2**20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _read_holder(descriptor: int) -> str:
+    number = b""
+    with suppress(OSError):
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        number = os.read(descriptor, 20)
+    if not number.isdigit():
+        return "another process"
+    if int(number) == os.getpid():
+        return "this process"
+    return f"process {int(number)}"
+
+
+def _forget_in_child() -> None:
+    """Close inherited descriptors: a child must not keep the lock when its parent is gone."""
+    for lock in list(_HELD):
+        lock.release()
+
+
 def _make_durably(folder: str) -> None:
     """Make a directory, and those above it, so that they are there after a power cut."""
     if not os.path.isdir(folder):
@@ -146,3 +258,9 @@ def _make_durably(folder: str) -> None:
         with suppress(FileExistsError):
             os.mkdir(folder)
         sync_folder(above)
+
+
+_HELD: weakref.WeakSet[DirectoryLock] = weakref.WeakSet()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

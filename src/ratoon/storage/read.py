@@ -17,18 +17,18 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import FormatError
+from ratoon.storage.atomic import PathLike, shown
 from ratoon.storage.container import (
     LENGTH_BYTES,
     Header,
     check_length,
+    check_metadata,
     check_tensors,
+    digest_place,
     parse_header,
 )
 from ratoon.storage.document import Document, Outline
-from ratoon.storage.limits import CHUNK_BYTES, MAX_FILE_BYTES
-from ratoon.storage.metadata import check_metadata, digest_place
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.rules import Violation, require
+from ratoon.storage.rules import CHUNK_BYTES, MAX_FILE_BYTES, Violation, require
 
 
 class Source(Protocol):

@@ -10,31 +10,26 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.storage.atomic import replace_file, write_all
+from ratoon.storage.atomic import PathLike, replace_file, write_all
 from ratoon.storage.container import (
     CODES,
     DTYPES,
+    KINDS,
     LENGTH_BYTES,
+    ZERO_DIGEST,
     Tensor,
     build_header,
     check_length,
+    check_metadata,
     check_tensors,
+    digest_place,
+    make_metadata,
     parse_header,
 )
 from ratoon.storage.document import Document, Outline
-from ratoon.storage.limits import CHUNK_BYTES
-from ratoon.storage.metadata import (
-    KINDS,
-    ZERO_DIGEST,
-    check_metadata,
-    digest_place,
-    make_metadata,
-)
 from ratoon.storage.networks import check_layer_values
-from ratoon.storage.paths import PathLike
 from ratoon.storage.read import verify_file
-from ratoon.storage.rules import Violation
-from ratoon.storage.values import pieces
+from ratoon.storage.rules import CHUNK_BYTES, Violation, pieces
 
 SMALL_BYTES = 2**16
 
