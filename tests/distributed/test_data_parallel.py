@@ -93,7 +93,7 @@ def test_a_rank_that_fails_ends_all():
         ThreadRanks(2, timeout=20).run(work)
 
 
-def test_one_rank_needs_nobody():
+def test_one_rank_trains_alone():
     training = trained(OPTIMIZERS["momentum"], SingleRank())
     assert len(training.history) == 4
 
@@ -114,7 +114,7 @@ def test_what_sending_costs_chooses_between_gradients_and_averages(monkeypatch, 
         return of_rank.seconds.pop(0)
 
     monkeypatch.setattr(data_parallel, "best_seconds", seconds)
-    monkeypatch.setattr(cost, "LEAST", 2.4)
+    monkeypatch.setattr(cost, "AVERAGING_COST", 2.4)
     chosen, given = (
         ThreadRanks(2).run(partial(trained, OPTIMIZERS["momentum"], average_every=every))
         for every in ("auto", same_as)

@@ -8,12 +8,12 @@ import scipy.sparse
 from ratoon.evolution import SET
 from ratoon.optimizers import SGD, Adam, cosine, stepped, with_warm_up
 from ratoon.storage import fingerprint
-from ratoon.storage.identity import describe_data, describe_plan, differences, plain
+from ratoon.storage.identity import describe_data, describe_plan, differences, to_json
 from ratoon.training import TrainingData, TrainingPlan
 from tests.storage.cases import a_network
 
 
-def test_a_description_is_plain_json():
+def test_a_description_is_json():
     plan = TrainingPlan(optimizer=Adam(), evolution=SET(0.2), schedule=with_warm_up(cosine, 0.1))
     description = describe_plan(plan)
     assert json.loads(json.dumps(description)) == description
@@ -29,7 +29,7 @@ def test_a_description_is_plain_json():
         ({"batch_size": np.int64(32)}, []),
     ],
 )
-def test_what_differs_is_told_in_one_line_each(change, lines):
+def test_every_difference_is_one_line(change, lines):
     found = differences(describe_plan(TrainingPlan()), describe_plan(TrainingPlan(**change)))
     assert found == lines
 
@@ -55,11 +55,11 @@ def test_hashes_are_shown_by_their_beginning():
     assert line == "x: aaaaaaaaaaaa... there, bbbbbbbbbbbb... here"
 
 
-def test_anything_becomes_plain():
-    assert plain(float("inf")) == "inf"
-    assert plain((1, np.float32(0.5))) == [1, 0.5]
-    assert plain(cosine) == "cosine"
-    assert plain(object()) == "object"
+def test_any_value_becomes_json():
+    assert to_json(float("inf")) == "inf"
+    assert to_json((1, np.float32(0.5))) == [1, 0.5]
+    assert to_json(cosine) == "cosine"
+    assert to_json(object()) == "object"
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def described(x, targets=None, **how):
     return describe_data(TrainingData.of(x, targets, np.float32, **how), network, 1)
 
 
-def test_data_are_told_apart_by_samples_targets_and_weights(x):
+def test_other_samples_targets_or_weights_give_another_identity(x):
     same = described(x)
     assert described(x.copy()) == same
     changed = x.copy()

@@ -42,7 +42,7 @@ def a_state(strategy="dsr", *, epochs=3, **stopping):
 
 @pytest.mark.parametrize("restore_best", [True, False])
 @pytest.mark.parametrize("strategy", ["dsr", "set", "snfs"])
-def test_everything_in_a_state_comes_back(strategy, restore_best):
+def test_every_part_of_a_state_is_read_as_written(strategy, restore_best):
     state = a_state(strategy, epochs=6, restore_best=restore_best).state
     again = through_a_file(state)
     for name in ("seed", "cycle", "epochs_done", "rewired_by_layer", "history", "cycle_seed"):
@@ -56,7 +56,7 @@ def test_everything_in_a_state_comes_back(strategy, restore_best):
         np.testing.assert_array_equal(again.evolution_state[name], array)
 
 
-def test_a_state_before_its_first_epoch_comes_back():
+def test_a_state_before_its_first_epoch_is_read_as_written():
     state = a_training(stopping=EarlyStopping()).state
     again = through_a_file(state)
     assert (again.epochs_done, again.evolution_state, len(again.history)) == (0, None, 0)
@@ -116,7 +116,7 @@ def test_parts_that_make_no_state_are_refused(change):
 RECORD = EpochRecord(0, 0.7, 0.1, 10**10, 0.02, 3, 1.0, 0.5, 0.1, None, 0.9, None)
 
 
-def test_a_history_comes_back_through_a_file():
+def test_a_history_is_read_from_a_file_as_written():
     history = History(
         [
             RECORD,
@@ -129,12 +129,12 @@ def test_a_history_comes_back_through_a_file():
     assert found == {}, "all of them were taken"
 
 
-def test_not_a_number_comes_back():
+def test_nan_is_read_as_written():
     arrays = history_to_arrays(History([replace(RECORD, loss=math.nan)]))
     assert math.isnan(history_from_arrays(arrays)[0].loss)
 
 
-def test_an_empty_history_comes_back():
+def test_an_empty_history_is_read_as_written():
     assert history_from_arrays(history_to_arrays(History())) == History()
 
 

@@ -1,4 +1,4 @@
-"""A fitted estimator as plain values, arrays and networks, and back: the content of its file."""
+"""A fitted estimator as JSON values, arrays and networks, and back: the content of its file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
 }
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
-"""Parameters that a fitted network no longer needs; kept only if they are plain values."""
+"""Parameters that a fitted network no longer needs; kept only if they are JSON values."""
 
 _SHAPE = {"n_samples", "n_features", "n_outputs", "is_classifier"}
 _KEYS = {"estimator", "parameters", "not_saved", "n_features", "shape", "progress", "targets"}
@@ -39,7 +39,7 @@ class UnsavedParameterWarning(UserWarning):
 
 
 def to_state(estimator: BaseSparseMLP) -> Parts:
-    """Return a fitted estimator as plain JSON values, arrays by name, and networks.
+    """Return a fitted estimator as JSON values, arrays by name, and networks.
 
     Functions and objects of the user's own classes cannot be written to a file; a warning names
     the parameters that have them, if training on needs these.
@@ -88,7 +88,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
 def from_state(
     config: dict[str, Any], arrays: dict[str, Array], networks: list[SparseMLP]
 ) -> BaseSparseMLP:
-    """Return the estimator that `to_state` was given, able to predict and to train on.
+    """Return the estimator that `to_state` was given, to predict with and to train on.
 
     Raises
     ------
@@ -171,5 +171,5 @@ def limit_of(layer: SparseLayer) -> Within | None:
 def _check(estimator: BaseSparseMLP, kept: dict[str, Any]) -> None:
     """Raise if a parameter has an impossible value."""
     estimator._checked_parameters()
-    if "random_state" in kept:  # a plain value, from which nothing is drawn
+    if "random_state" in kept:  # a JSON value, from which nothing is drawn
         draw_root(estimator.random_state)

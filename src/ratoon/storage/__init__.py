@@ -1,6 +1,6 @@
-"""Files: models and checkpoints that survive kills and power cuts, and that are safe to open.
+"""Files of models and checkpoints, which survive kills and power cuts and are safe to open.
 
-A file is a plain safetensors container; `docs/file-format.md` specifies it.
+A file is a safetensors container; `docs/file-format.md` specifies it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """What the header says: metadata, and tensors with their places, in the order of the file."""
+    """A parsed header: metadata, and tensors with their positions in the file."""
 
     metadata: dict[str, str]
     tensors: dict[str, Tensor]
@@ -110,13 +110,13 @@ def check_length(raw: bytes, file_bytes: int) -> int:
     """Return the length of the header from the first eight bytes: rule 2."""
     length = int.from_bytes(raw, "little")
     require(2 <= length <= MAX_HEADER_BYTES, 2, f"a header of {length} bytes")
-    require(length % 8 == 0, 2, f"a header of {length} bytes, which is no multiple of 8")
+    require(length % 8 == 0, 2, f"a header of {length} bytes, not a multiple of 8")
     require(length <= file_bytes - LENGTH_BYTES, 2, "the header is longer than the file")
     return length
 
 
 def parse_header(raw: bytes) -> Header:
-    """Return what a header says: rule 3, and the form of every entry."""
+    """Parse a header: rule 3, and the form of every entry."""
     try:
         text = raw.decode("utf-8", errors="strict")
     except UnicodeDecodeError as error:
@@ -134,7 +134,7 @@ def parse_header(raw: bytes) -> Header:
     require(
         all(isinstance(value, str) for value in metadata.values()),
         4,
-        "the metadata holds something else than strings",
+        "the metadata has values that are not strings",
     )
     require(len(entries) <= MAX_TENSORS, 6, f"{len(entries)} tensors")
     places = {name: _parse_entry(name, entry) for name, entry in entries.items()}
@@ -150,7 +150,7 @@ def check_tensors(header: Header, expected: dict[str, Tensor], payload_bytes: in
     if missing := sorted(expected.keys() - header.tensors.keys()):
         raise Violation(6, f"the tensor {missing[0]!r} is missing")
     if extra := sorted(header.tensors.keys() - expected.keys()):
-        raise Violation(6, f"there is a tensor {_short(extra[0])} that should not be there")
+        raise Violation(6, f"there is an unexpected tensor {_short(extra[0])}")
     for name, tensor in header.tensors.items():
         wanted = expected[name]
         require(
@@ -174,7 +174,7 @@ def check_tensors(header: Header, expected: dict[str, Tensor], payload_bytes: in
 
 @cache
 def writer() -> str:
-    """Return how this library signs its files.
+    """Return the name and version that this library writes into its files.
 
     Examples
     --------
@@ -199,8 +199,8 @@ def make_metadata(kind: str, config: str) -> dict[str, str]:
 def check_metadata(metadata: dict[str, str]) -> None:
     """Check rule 4, all but the digest itself.
 
-    The version is looked at before the set of keys, so that a file of a later version is told
-    from a damaged one.
+    The version is checked before the set of keys, so that a file of a later version is not
+    mistaken for a damaged one.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def check_metadata(metadata: dict[str, str]) -> None:
     )
     require(metadata.keys() == KEYS, 4, f"the metadata must have the keys {sorted(KEYS)}")
     require(metadata["kind"] in KINDS, 4, f"the kind must be one of {KINDS}")
-    require(WRITER.fullmatch(metadata["writer"]) is not None, 4, "the writer is not named")
+    require(WRITER.fullmatch(metadata["writer"]) is not None, 4, "the writer has no name")
     require(DIGEST.fullmatch(metadata["digest"]) is not None, 4, "there is no digest")
     if metadata["kind"] == "checkpoint":
         _check_same_minor(metadata["writer"])
@@ -230,7 +230,7 @@ def check_metadata(metadata: dict[str, str]) -> None:
 def digest_place(header: bytes, digest: str) -> int:
     """Return where in the header the 64 characters of the digest begin.
 
-    They must be there once and only once, so that all readers set the same characters to zero.
+    They must occur exactly once, so that all readers set the same characters to zero.
     """
     raw = digest.encode("ascii")
     if header.count(raw) != 1:
@@ -247,12 +247,12 @@ def _parse_entry(name: str, entry: Any) -> tuple[Tensor, tuple[int, int]]:
     )
     code, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     require(isinstance(code, str) and code in DTYPES, 7, f"the tensor {shown}: unknown dtype")
-    require(_are_sizes(shape), 7, f"the tensor {shown}: the shape is no list of sizes")
+    require(_are_sizes(shape), 7, f"the tensor {shown}: the shape is not a list of sizes")
     require(len(shape) <= MAX_RANK, 7, f"the tensor {shown} has {len(shape)} dimensions")
     require(
         _are_sizes(span) and len(span) == 2 and span[0] <= span[1],
         7,
-        f"the tensor {shown}: data_offsets are no pair of places",
+        f"the tensor {shown}: data_offsets are not a pair of positions",
     )
     return Tensor(code, tuple(shape)), (span[0], span[1])
 

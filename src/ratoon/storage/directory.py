@@ -41,7 +41,7 @@ class CheckpointWarning(UserWarning):
 
 
 class DirectoryLock:
-    """Keeps others out of a directory from `acquire` to `release`.
+    """Exclusive lock on a directory, held from `acquire` to `release`.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class DirectoryLock:
         return self._descriptor is not None
 
     def acquire(self) -> None:
-        """Take the lock, or raise `LockedError` at once if another has it."""
+        """Take the lock, or raise `LockedError` without waiting if another object has it."""
         if self.held:
             return
         descriptor = os.open(os.path.join(self._folder, LOCK_NAME), _FLAGS, 0o666)
@@ -88,13 +88,13 @@ class DirectoryLock:
             raise
         self._descriptor = descriptor
         _HELD.add(self)
-        # For the message above; who holds the lock is known to the system, not to this number.
+        # For the message above; the lock itself does not depend on this number.
         with suppress(OSError):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             _HELD.discard(self)
@@ -106,9 +106,9 @@ class DirectoryLock:
 
 
 class CheckpointDirectory:
-    """Writes numbered checkpoints, keeps the last two, and finds the newest that is whole.
+    """Numbered checkpoints, of which the last two are kept.
 
-    Reading needs no lock.  Writing does: use it as a context manager.
+    Reading needs no lock.  Writing does: use the object as a context manager.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class CheckpointDirectory:
     # -------------------------------------------------------------------------------- locking
 
     def acquire(self) -> None:
-        """Make the directory if it is not there, lock it, and clear what killed writers left.
+        """Create the directory if needed, lock it, and remove files that killed writers left.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class CheckpointDirectory:
                     os.unlink(os.path.join(self.path, name))
 
     def release(self) -> None:
-        """Let others in."""
+        """Unlock the directory."""
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -155,7 +155,7 @@ class CheckpointDirectory:
     # -------------------------------------------------------------------------------- content
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the checkpoints there are, smallest first."""
+        """Return the numbers of the existing checkpoints in ascending order."""
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:
@@ -163,17 +163,17 @@ class CheckpointDirectory:
         return sorted(int(found.group(1)) for found in map(NAME.fullmatch, names) if found)
 
     def path_of(self, number: int) -> str:
-        """Return where a checkpoint is or would be."""
+        """Return the path of the checkpoint with this number."""
         return os.path.join(self.path, f"checkpoint-{number:08d}.ratoon")
 
     def save(self, number: int, document: Document) -> None:
-        """Write a checkpoint, read it back, and only then remove all but the one before it.
+        """Write a checkpoint, read it back, and then remove all but the one before it.
 
-        Checkpoints with higher numbers are removed too: they belong to a future that was given
-        up when training went back to an earlier one.
+        Checkpoints with higher numbers are removed too: training has returned to an earlier epoch
+        and will write them again.
         """
         if not self._lock.held:
-            raise RuntimeError("the directory must be locked before it is written to.")
+            raise RuntimeError("lock the directory before writing to it.")
         if document.kind != "checkpoint" or not 0 <= number < 10**12:
             raise InvalidParameterError(
                 f"a checkpoint with a number of at most 12 digits is needed, got a {document.kind}"
@@ -187,44 +187,43 @@ class CheckpointDirectory:
                     os.unlink(self.path_of(other))
 
     def latest(self) -> tuple[int, Document] | None:
-        """Return number and content of the newest checkpoint that is whole; None if none is there.
+        """Return number and content of the newest intact checkpoint; None if there is none.
 
-        Where the newest cannot be used, a `CheckpointWarning` says why and the one before it is
-        taken.
+        If the newest cannot be used, the one before it is returned, with a `CheckpointWarning`.
 
         Raises
         ------
         FormatError
             If there are checkpoints and none can be used.
         """
-        troubles: list[str] = []
+        problems: list[str] = []
         for number in reversed(self.numbers()):
             try:
                 document = read_document(self.path_of(number), kind="checkpoint")
             except FileNotFoundError:
-                continue  # its writer has made a newer one meanwhile
+                continue  # its writer has replaced it by a newer one
             except (FormatError, OSError) as error:
-                troubles.append(str(error))
+                problems.append(str(error))
                 continue
-            if troubles:
+            if problems:
                 warnings.warn(
-                    f"going back to {shown(self.path_of(number))}, because\n  "
-                    + "\n  ".join(troubles),
+                    f"using the older {shown(self.path_of(number))}, because\n  "
+                    + "\n  ".join(problems),
                     CheckpointWarning,
                     stacklevel=2,
                 )
             return number, document
-        if troubles:
+        if problems:
             raise FormatError(
-                f"{shown(self.path)}: no checkpoint can be used:\n  " + "\n  ".join(troubles)
+                f"{shown(self.path)}: no checkpoint can be used:\n  " + "\n  ".join(problems)
             )
-        # All that were listed are gone: a writer at work replaced them, so look again.
+        # A writer has replaced all that were listed, so list them again.
         return self.latest() if self.numbers() else None
 
 
 def _lock(descriptor: int) -> None:
     if sys.platform == "win32":
-        # Far behind the number in the file, which stays readable.
+        # Far behind the process number in the file, which stays readable.
         os.lseek(descriptor, 2**20, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -251,7 +250,7 @@ def _forget_in_child() -> None:
 
 
 def _make_durably(folder: str) -> None:
-    """Make a directory, and those above it, so that they are there after a power cut."""
+    """Create a directory and its parents so that they survive a power cut."""
     if not os.path.isdir(folder):
         above = os.path.dirname(folder)
         _make_durably(above)

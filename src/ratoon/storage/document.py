@@ -50,7 +50,7 @@ class ArrayOutline:
 
     @classmethod
     def of(cls, name: str, array: Array) -> ArrayOutline:
-        """Return the outline of an array, or say why it cannot be stored.
+        """Return the outline of an array; raise if it cannot be stored.
 
         Examples
         --------
@@ -94,11 +94,11 @@ class ArrayOutline:
         return math.prod(self.shape) * self.chars * 4
 
     def tensors(self, name: str, header: dict[str, Tensor] | None = None) -> dict[str, Tensor]:
-        """Return the tensors the array must have; the length of text only the header knows."""
+        """Return the tensors of the array; the length of text is in the header only."""
         if self.type != TEXT:
             return {f"arrays.{name}": Tensor(self.type, self.shape)}
         n_bytes = (header or {}).get(f"texts.{name}.bytes", Tensor("U8", (0,)))
-        require(len(n_bytes.shape) == 1, 7, f"the text of {name!r} is no row of bytes")
+        require(len(n_bytes.shape) == 1, 7, f"the text of {name!r} is not one-dimensional")
         return {
             f"texts.{name}.offsets": Tensor("I64", (math.prod(self.shape) + 1,)),
             f"texts.{name}.bytes": Tensor("U8", n_bytes.shape),
@@ -120,7 +120,7 @@ class ArrayOutline:
         }
 
     def build(self, name: str, tensors: dict[str, Array]) -> Array:
-        """Take the array's tensors out of ``tensors`` and make it: rule 12."""
+        """Build the array, removing its tensors from ``tensors``: rule 12."""
         if self.type != TEXT:
             array = tensors.pop(f"arrays.{name}")
             check_values(f"arrays.{name}", array)
@@ -144,19 +144,19 @@ class ArrayOutline:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """Plain configuration, named arrays and networks: all that one file holds.
+    """Content of one file: a configuration, named arrays and networks.
 
-    What they mean is the caller's business: an estimator, or a training under way.
+    Their meaning is up to the caller, for instance an estimator or an unfinished training.
 
     Parameters
     ----------
     config : dict
-        Plain JSON values: dictionaries with string keys, lists, strings, finite numbers, truth
+        JSON values: dictionaries with string keys, lists, strings, finite numbers, truth
         values, None.
     arrays : dict of ndarray
         Finite numbers, truth values or strings, by name.
     networks : list of SparseMLP
-        With the optimizer's state, where there is any.
+        With the optimizer's state, if they have one.
     kind : {"model", "checkpoint"}
         A model can be read by every later version; a checkpoint only by the same minor version.
     """
@@ -167,7 +167,7 @@ class Document:
     kind: str = "model"
 
     def without_optimizer(self) -> Document:
-        """Return the same with networks that share all arrays but have no optimizer state."""
+        """Return the document with the same networks, without their optimizer state."""
         bare = [
             SparseMLP(
                 [replace(layer, state=[], bias_state=[]) for layer in network.layers],
@@ -180,7 +180,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Outline:
-    """All of a document but its arrays' contents: what the configuration in a file says."""
+    """The configuration in a file: all of a document but the values of arrays."""
 
     content: dict[str, Any]
     arrays: dict[str, ArrayOutline]
@@ -188,7 +188,7 @@ class Outline:
 
     @classmethod
     def of(cls, document: Document) -> Outline:
-        """Return the outline of a document, or say why it cannot be stored."""
+        """Return the outline of a document; raise if it cannot be stored."""
         strict_json.check_plain(document.config, "config")
         if type(document.config) is not dict:
             raise InvalidInputError("the configuration must be a dictionary.")
@@ -199,7 +199,7 @@ class Outline:
         )
 
     def to_text(self) -> str:
-        """Return the configuration as it stands in the file."""
+        """Return the configuration as JSON text."""
         return strict_json.canonical(
             {
                 "content": self.content,
@@ -233,7 +233,7 @@ class Outline:
         return outline
 
     def tensors(self, header: dict[str, Tensor] | None = None) -> dict[str, Tensor]:
-        """Return all tensors the file must have."""
+        """Return all tensors that the file must have."""
         found: dict[str, Tensor] = {}
         for index, network in enumerate(self.networks):
             found.update(network.tensors(f"networks.{index}"))
@@ -242,7 +242,7 @@ class Outline:
         return found
 
     def encode(self, document: Document) -> dict[str, Array]:
-        """Return the arrays behind all tensors; large ones are not copied."""
+        """Return the arrays of all tensors; large ones are not copied."""
         found: dict[str, Array] = {}
         for index, network in enumerate(document.networks):
             found.update(network_arrays(network, f"networks.{index}"))
@@ -251,7 +251,7 @@ class Outline:
         return {name: np.asarray(array, order="C") for name, array in found.items()}
 
     def build(self, kind: str, tensors: dict[str, Array]) -> Document:
-        """Make the document, taking its arrays out of ``tensors``: rules 10 to 13."""
+        """Build the document, removing its arrays from ``tensors``: rules 10 to 13."""
         networks = [
             network.build(f"networks.{index}", tensors)
             for index, network in enumerate(self.networks)

@@ -14,20 +14,20 @@ from ratoon import kernels
 from ratoon.arrays import Array
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
-from ratoon.storage.rules import pieces
+from ratoon.storage.rules import chunks
 from ratoon.topology import Topology
 from ratoon.training import EarlyStopping, TrainingData, TrainingPlan
 
 SCHEDULE_POINTS = 9
 ABSENT = object()
 N_SUMS = 64
-_SEED = 20180619  # any number, for ever the same
+_SEED = 20180619  # arbitrary, and must not change
 
 
 def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
-    """Return all of a plan that changes results; the number of threads does not.
+    """Return the parameters of a plan that change results, which the number of threads does not.
 
-    A schedule is a function and cannot be compared; its values along training can.
+    A schedule is a function, which cannot be compared; its values in the course of training can.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
     (0.1, 0.9)
     """
     found = {
-        item.name: plain(getattr(plan, item.name))
+        item.name: to_json(getattr(plan, item.name))
         for item in fields(plan)
         if item.name not in ("n_threads", "schedule")
     }
@@ -46,7 +46,7 @@ def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
 
 
 def describe_network(network: SparseMLP) -> dict[str, Any]:
-    """Return what does not change while a network trains."""
+    """Return the parts of a network that training does not change."""
     return {
         "dtype": network.weight_type,
         "widths": list(network.widths),
@@ -75,27 +75,27 @@ def describe_stopping(stopping: EarlyStopping | None) -> dict[str, Any] | None:
     }
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; objects by class and fields, the rest by their text."""
+def to_json(value: Any) -> Any:
+    """Convert a value to JSON values: objects to class and fields, others to their names."""
     if type(value) is float and not math.isfinite(value):
         return repr(value)
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+        parts = {item.name: to_json(getattr(value, item.name)) for item in fields(value)}
         return {"class": type(value).__name__, **parts}
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return plain(value.item())  # a NumPy number
+        return to_json(value.item())  # a NumPy number
     name = getattr(value, "__qualname__", None)  # a function or a class
     return str(name) if name else type(value).__qualname__
 
 
 def differences(theirs: Any, ours: Any, name: str = "") -> list[str]:
-    """Return one line for every place where two descriptions differ.
+    """Return one line for every difference of two descriptions.
 
     Examples
     --------
@@ -145,11 +145,11 @@ def fingerprint(*arrays: Any) -> str:
 
 
 def describe_data(data: TrainingData, network: SparseMLP, n_threads: int) -> dict[str, Any]:
-    """Return what tells training data apart, as plain values.
+    """Return the identity of training data, as JSON values.
 
-    The samples themselves may be anywhere, on disk too.  They are read once, through the same
-    door as in training, and weighted sums over groups of features go into a hash: other samples,
-    another order of samples or another scaling give another text.
+    The samples may be in memory or on disk.  They are read once, by the same code as in training,
+    and weighted sums over groups of features are hashed: other samples, another order of samples
+    or another scaling give another hash.
     """
     return {
         "n_samples": data.n_samples,
@@ -189,6 +189,6 @@ def _add(seen: Any, array: Array) -> None:
             seen.update(text)
         return
     rows = array.reshape(1, -1) if array.ndim < 2 else array
-    for row in rows:  # row by row, so that a memory map is never copied as a whole
-        for piece in pieces(np.ascontiguousarray(row)):
-            seen.update(piece.view(np.uint8).data)
+    for row in rows:  # row by row, so that a memory map is not copied as a whole
+        for chunk in chunks(np.ascontiguousarray(row)):
+            seen.update(chunk.view(np.uint8).data)

@@ -33,12 +33,12 @@ from ratoon.topology import Topology
 Shape = tuple[int, int]
 NUMBER_CODES = {"float32": "F32", "float64": "F64", "bfloat16": "F32"}
 WEIGHT_CODES = {**NUMBER_CODES, "bfloat16": "U16"}
-"""Bits of bfloat16 are written as whole numbers, which every reader of safetensors knows."""
+"""bfloat16 is written as integers, which every reader of safetensors supports."""
 
 
 @dataclass(frozen=True)
 class TopologyOutline:
-    """All of a topology but its shape and its arrays."""
+    """A topology without its shape and its arrays."""
 
     tile_in: int
     tile_out: int
@@ -52,12 +52,12 @@ class TopologyOutline:
 
     @classmethod
     def parse(cls, value: Any, where: str, shape: Shape) -> TopologyOutline:
-        """Read an outline that stands alone: rules 5 and 9."""
+        """Read an outline from an object of its own: rules 5 and 9."""
         return cls.take(Fields(value, where, cls.__dataclass_fields__), where, shape)
 
     @classmethod
     def take(cls, fields: Fields, where: str, shape: Shape) -> TopologyOutline:
-        """Read an outline from among other keys: rules 5 and 9."""
+        """Read an outline from an object with other keys too: rules 5 and 9."""
         outline = cls(
             fields.integer("tile_in", 1, MAX_TILE),
             fields.integer("tile_out", 1, MAX_TILE),
@@ -68,7 +68,7 @@ class TopologyOutline:
         return outline
 
     def tensors(self, prefix: str, shape: Shape) -> dict[str, Tensor]:
-        """Return the tensors a topology must have."""
+        """Return the tensors that a topology must have."""
         n_tiles = -(-shape[0] // self.tile_in) * -(-shape[1] // self.tile_out)
         return {
             f"{prefix}.starts": Tensor("I64", (n_tiles + 1,)),
@@ -76,10 +76,14 @@ class TopologyOutline:
         }
 
     def build(self, prefix: str, shape: Shape, arrays: dict[str, Array]) -> Topology:
-        """Take the topology's arrays out of ``arrays`` and make it: rules 10, 11 and 13."""
+        """Build the topology, removing its arrays from ``arrays``: rules 10, 11 and 13."""
         starts = arrays.pop(f"{prefix}.starts")
         require(starts[0] == 0, 10, f"{prefix}: the first tile does not start at 0")
-        require(starts[-1] == self.n_connections, 10, f"{prefix}: the tiles end elsewhere")
+        require(
+            starts[-1] == self.n_connections,
+            10,
+            f"{prefix}: the last tile does not end at n_connections",
+        )
         require(bool((starts[1:] >= starts[:-1]).all()), 10, f"{prefix}: tile starts decrease")
         tile, packed = (self.tile_in, self.tile_out), arrays.pop(f"{prefix}.packed")
         try:
@@ -89,13 +93,13 @@ class TopologyOutline:
 
 
 def topology_arrays(topology: Topology, prefix: str) -> dict[str, Array]:
-    """Return a topology's arrays by tensor name, as they lie in memory."""
+    """Return a topology's arrays by tensor name, without copying them."""
     return {f"{prefix}.starts": topology.starts, f"{prefix}.packed": topology.packed}
 
 
 @dataclass(frozen=True)
 class LayerOutline:
-    """All of a layer but its arrays; ``allowed`` is told only where a layer has a limit."""
+    """A layer without its arrays; ``allowed`` is there only if the layer has a limit."""
 
     n_in: int
     n_out: int
@@ -111,7 +115,9 @@ class LayerOutline:
     def of(cls, layer: SparseLayer) -> LayerOutline:
         """Return the outline of a layer."""
         if len(layer.state) != len(layer.bias_state):
-            raise InvalidInputError("a layer needs as many states of biases as of connections.")
+            raise InvalidInputError(
+                "a layer needs as many optimizer arrays of biases as of connections."
+            )
         return cls(
             *layer.shape,
             TopologyOutline.of(layer.topology),
@@ -150,13 +156,13 @@ class LayerOutline:
             fields.choice("init", INITS),
             allowed,
         )
-        # A rate that becomes 1 when rounded to the network's numbers would drop everything.
+        # A rate that is rounded to 1 in the network's number type would drop every neuron.
         rounded = float(dtype.type(outline.dropout))
         require(rounded < 1.0, 5, f"config: {where}.dropout must be below 1")
         return outline
 
     def tensors(self, prefix: str, dtype: str) -> dict[str, Tensor]:
-        """Return the tensors a layer must have."""
+        """Return the tensors that a layer must have."""
         code, shape = NUMBER_CODES[dtype], (self.n_in, self.n_out)
         values, outputs = (self.topology.n_connections,), (self.n_out,)
         found = {
@@ -172,7 +178,7 @@ class LayerOutline:
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseLayer:
-        """Take the layer's arrays out of ``arrays`` and make it: rules 10 to 14."""
+        """Build the layer, removing its arrays from ``arrays``: rules 10 to 14."""
         shape, allowed = (self.n_in, self.n_out), None
         topology = self.topology.build(prefix, shape, arrays)
         if self.allowed is not None:
@@ -205,7 +211,7 @@ LAYER_KEYS = frozenset(LayerOutline.__dataclass_fields__) - {"topology", "allowe
 
 @dataclass(frozen=True)
 class NetworkOutline:
-    """All of a network but its arrays."""
+    """A network without its arrays."""
 
     dtype: str
     clip: float
@@ -256,7 +262,7 @@ class NetworkOutline:
         )
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
-        """Return the tensors a network must have."""
+        """Return the tensors that a network must have."""
         code = NUMBER_CODES[self.dtype]
         found: dict[str, Tensor] = {}
         for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
@@ -267,7 +273,7 @@ class NetworkOutline:
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseMLP:
-        """Take the network's arrays out of ``arrays`` and make it."""
+        """Build the network, removing its arrays from ``arrays``."""
         scaling: dict[str, Array | None] = {}
         for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
             scaling[name] = arrays.pop(f"{prefix}.scaling.{name}") if there else None
@@ -297,7 +303,7 @@ def check_layer_values(name: str, array: Array) -> None:
 
 
 def network_arrays(network: SparseMLP, prefix: str) -> dict[str, Array]:
-    """Return a network's arrays by tensor name, as they lie in memory."""
+    """Return a network's arrays by tensor name, without copying them."""
     found: dict[str, Array] = {}
     for name, array in (("shift", network.scaling.shift), ("scale", network.scaling.scale)):
         if array is not None:

@@ -18,13 +18,13 @@ import numpy as np
 from ratoon.arrays import Array
 
 RULES = {
-    1: "a regular file of bearable size",
+    1: "a regular file of permitted size",
     2: "header length",
     3: "strict JSON",
     4: "metadata, version and digest",
     5: "configuration",
     6: "set of tensors",
-    7: "type, shape and place of each tensor",
+    7: "type, shape and position of each tensor",
     8: "tensors fill the file",
     9: "number of connections",
     10: "tile starts",
@@ -56,13 +56,13 @@ EXACT_INTEGER = 2**53
 """Largest integer that every reader of JSON keeps exactly."""
 TEXT_SLACK = 64 * MIB
 TEXT_FACTOR = 3
-"""Text of fixed width may take up to TEXT_SLACK + TEXT_FACTOR * file size in memory."""
+"""Text of fixed width can take up to TEXT_SLACK + TEXT_FACTOR * file size in memory."""
 CHUNK_BYTES = MIB
-"""Read, written, hashed and looked at in pieces of this size, which stay in cache."""
+"""Arrays are read, written, hashed and checked in chunks of this size, which fit the cache."""
 
 
 class Violation(Exception):
-    """A rule is broken; not yet known in which file.
+    """A rule is broken; the message does not name the file yet.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Fields:
         return self._value[key]
 
     def integer(self, key: str, least: int, most: int) -> int:
-        """Return an integer in a range; true and 3.0 are no integers."""
+        """Return an integer in a range; true and 3.0 are not integers."""
         value = self._value[key]
         holds = type(value) is int and least <= value <= most
         self._require(holds, key, f"an integer from {least} to {most}")
@@ -127,7 +127,7 @@ class Fields:
         return bool(value)
 
     def choice(self, key: str, options: Collection[str]) -> str:
-        """Return one of a few names."""
+        """Return one of the given names."""
         value = self._value[key]
         self._require(type(value) is str and value in options, key, f"one of {sorted(options)}")
         return str(value)
@@ -140,7 +140,7 @@ class Fields:
         return list(value)
 
     def mapping(self, key: str, most: int) -> dict[str, Any]:
-        """Return an object of at most so many keys."""
+        """Return an object of at most ``most`` keys."""
         value = self._value[key]
         holds = isinstance(value, dict) and len(value) <= most
         self._require(holds, key, f"an object of at most {most} keys")
@@ -151,7 +151,7 @@ class Fields:
 
 
 def check_values(name: str, array: Array, *, least: float | None = None) -> None:
-    """Raise unless every number of an array may stand in a file.
+    """Raise unless every number of an array is permitted in a file: rule 12.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def check_values(name: str, array: Array, *, least: float | None = None) -> None
     ...
     ratoon.storage.rules.Violation: 'weights' holds numbers that are not finite (rule 12, values)
     """
-    for part in pieces(array):
+    for part in chunks(array):
         if array.dtype.kind == "f":
             require(
                 bool(np.isfinite(part).all()), 12, f"{name!r} holds numbers that are not finite"
@@ -169,11 +169,11 @@ def check_values(name: str, array: Array, *, least: float | None = None) -> None
                 require(bool((part >= least).all()), 12, f"{name!r} holds numbers below {least:g}")
         elif array.dtype.kind == "b":
             bits = part.view(np.uint8)
-            require(bool((bits <= 1).all()), 12, f"{name!r} holds something else than 0 and 1")
+            require(bool((bits <= 1).all()), 12, f"{name!r} holds bytes other than 0 and 1")
 
 
 def check_halves(name: str, array: Array) -> None:
-    """Raise unless all bits of bfloat16 are those of finite numbers.
+    """Raise unless all bfloat16 numbers, given by their bits, are finite.
 
     Examples
     --------
@@ -182,13 +182,13 @@ def check_halves(name: str, array: Array) -> None:
     ...
     ratoon.storage.rules.Violation: 'weights' holds numbers that are not finite (rule 12, values)
     """
-    for part in pieces(array):
+    for part in chunks(array):
         finite = bool(((part & 0x7F80) != 0x7F80).all())
         require(finite, 12, f"{name!r} holds numbers that are not finite")
 
 
-def pieces(array: Array) -> Iterator[Array]:
-    """Yield a contiguous array as flat pieces of about a megabyte."""
+def chunks(array: Array) -> Iterator[Array]:
+    """Yield the values of a contiguous array in flat chunks of about a megabyte."""
     flat = array.reshape(-1)
     step = CHUNK_BYTES // flat.itemsize
     for first in range(0, flat.size, step):

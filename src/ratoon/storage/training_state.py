@@ -1,4 +1,4 @@
-"""A `TrainingState` as plain values, arrays and networks, and back.
+"""A `TrainingState` as JSON values, arrays and networks, and back.
 
 Model files and checkpoints hold it, and ranks exchange it, in this one form.  A history is stored
 as one array per quantity, so that ten thousand epochs do not enlarge the header.
@@ -22,7 +22,7 @@ from ratoon.training import EarlyStopping, TrainingState
 
 PREFIX = "history/"
 STATES = {"absent": 0, "finite": 1, "nan": 2, "inf": 3, "-inf": 4}
-"""Arrays in files hold finite numbers only; what a number really was stands beside it."""
+"""Codes of the values that arrays in files, which hold finite numbers only, cannot hold."""
 _FIELDS = fields(EpochRecord)
 _NAMES = [item.name for item in _FIELDS]
 _INTEGERS = {item.name for item in _FIELDS if item.type == "int"}
@@ -64,14 +64,14 @@ def history_to_arrays(history: History) -> dict[str, Array]:
 
 
 def history_from_arrays(arrays: dict[str, Array]) -> History:
-    """Take the arrays of a history out of ``arrays`` and return it.
+    """Return a history, removing its arrays from ``arrays``.
 
-    A quantity that did not exist yet when the file was written has its default value.
+    Quantities that the file does not have yet get their default values.
 
     Raises
     ------
     FormatError
-        If they are not those of a history.
+        If they do not make a history.
     """
     columns: dict[str, list[Any]] = {}
     for name in _NAMES:
@@ -93,7 +93,7 @@ def history_from_arrays(arrays: dict[str, Array]) -> History:
 
 
 def state_to_parts(state: TrainingState) -> Parts:
-    """Return a state as plain JSON values, arrays by name, and one or two networks.
+    """Return a state as JSON values, arrays by name, and one or two networks.
 
     The networks are the latest and, where early stopping keeps another one, the best.
 
@@ -126,7 +126,7 @@ def state_to_parts(state: TrainingState) -> Parts:
 def state_from_parts(
     values: Any, arrays: dict[str, Array], networks: list[SparseMLP], where: str = "progress"
 ) -> TrainingState:
-    """Return the state that `state_to_parts` was given; its arrays are taken out of ``arrays``.
+    """Return the state that `state_to_parts` was given; its arrays are removed from ``arrays``.
 
     Raises
     ------
@@ -188,7 +188,9 @@ def _value_of(value: float, state: int, *, name: str) -> float | None:
 def _take(arrays: dict[str, Array], name: str, dtype: Any) -> Array:
     array = arrays.pop(name, None)
     if array is None or array.ndim != 1 or array.dtype != dtype:
-        raise FormatError(f"the history needs a row of {np.dtype(dtype)} named {name!r}.")
+        raise FormatError(
+            f"the history needs a one-dimensional array {name!r} of {np.dtype(dtype)}."
+        )
     return array
 
 

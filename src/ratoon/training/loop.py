@@ -67,7 +67,7 @@ class TrainingData:
         offset: Array | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> TrainingData:
-        """Wrap arrays for a network of this number type; samples are neither copied nor read."""
+        """Wrap arrays for a network of this number type, without copying or reading the samples."""
         if targets.ndim != 2 or x.shape[0] != targets.shape[0]:
             raise InvalidInputError(
                 f"{x.shape[0]} samples need targets of shape (samples, outputs), got"
@@ -334,7 +334,7 @@ class Training:
             raise DivergenceError(
                 f"training diverged: the loss is not finite at step {outcome.steps_done} of epoch"
                 f" {clock.epoch + 1}.\n"
-                f"  The learning rate there is {self.plan.rate_at(clock):.3g}; try a tenth of it,\n"
+                f"  The learning rate is {self.plan.rate_at(clock):.3g}; try a tenth of it,\n"
                 f"  scale the features, or clip them."
             )
         return outcome.loss
@@ -391,7 +391,7 @@ class Training:
         found: list[tuple[Array, Array]] = []
 
         def signals_of(index: int) -> tuple[Array, Array]:
-            # Computed once for all layers, and only when a strategy asks.
+            # Computed once for all layers, and only if a strategy needs them.
             if not found:
                 native = self.network.native(self.plan.loss, self.plan.n_threads)
                 found.extend(
