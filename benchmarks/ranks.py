@@ -15,7 +15,7 @@ from common.machine import MachineState
 from common.memory import forget_peak, peak_mb, resident_mb
 from common.tables import markdown, parser, write_json
 
-from ratoon.distributed import MPICommunicator, train_together
+from ratoon.distributed import DataParallel, MPICommunicator
 from ratoon.evolution import SET
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
@@ -45,9 +45,9 @@ def measure(communicator: Any, name: str, batch: int) -> dict[str, Any]:
     plan = TrainingPlan(
         optimizer=SGD(0.9), learning_rate=1e-3, batch_size=batch, n_epochs=2, evolution=SET(0.3)
     )
-    with train_together(communicator) as runner:
-        Training(network, TrainingData.of(x, y, np.float32), plan).run()
-    cost = runner.cost
+    together = DataParallel(communicator)
+    Training(network, TrainingData.of(x, y, np.float32), plan, callbacks=[together]).run()
+    cost = together.cost
     assert cost is not None, "one rank sends nothing: run under mpiexec -n 2"
     n_values = network.n_connections + sum(widths[1:])
     every = cost.average_every

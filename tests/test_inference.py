@@ -14,6 +14,7 @@ from ratoon.errors import FormatError, InvalidInputError
 from ratoon.inference import PlainLayer, Predictor
 from ratoon.network import SparseMLP
 from ratoon.topology import Topology
+from tests.storage.cases import seal
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(70, 12))
@@ -29,8 +30,8 @@ def multilabel(**how):
     return SparseMLPClassifier((20,), max_iter=4, random_state=0, **how).fit(X, labels)
 
 
-def regressor(y):
-    return SparseMLPRegressor((20, 15), max_iter=4, random_state=0).fit(X, y)
+def regressor(y, **how):
+    return SparseMLPRegressor((20, 15), max_iter=4, random_state=0, **how).fit(X, y)
 
 
 MODELS = {
@@ -43,6 +44,8 @@ MODELS = {
     "squared": lambda: classifier(loss="squared_error"),
     "unscaled": lambda: classifier(scale=None, activation="tanh"),
     "float64": lambda: classifier(dtype="float64", activation="logistic"),
+    "bfloat16": lambda: classifier(dtype="bfloat16"),
+    "bfloat16 targets": lambda: regressor(X[:, :2], dtype="bfloat16"),
     "early": lambda: classifier(early_stopping=True, n_iter_no_change=1),
     "labels": lambda: multilabel(),
     "labels squared": lambda: multilabel(loss="squared_error"),
@@ -78,7 +81,7 @@ def test_a_network_gives_its_raw_outputs():
     network = SparseMLP.start((12, 30, 5), density=0.2, seed=0, dtype=np.float64)
 
     np.testing.assert_allclose(Predictor.of(network).predict(X), network.outputs(X), rtol=1e-12)
-    with pytest.raises(InvalidInputError, match="no classes"):
+    with pytest.raises(InvalidInputError, match="not a classifier"):
         Predictor.of(network).predict_proba(X)
 
 
@@ -110,6 +113,25 @@ def test_outputs_without_connections_are_their_bias():
 def test_samples_of_another_shape_are_refused(shape):
     with pytest.raises(InvalidInputError, match="12 features"):
         Predictor.of(classifier()).outputs(np.zeros(shape))
+
+
+def test_bfloat16_weights_in_a_file_are_read_to_the_bit(tmp_path):
+    model = classifier(dtype="bfloat16")
+    assert model.network_.weight_type == "bfloat16"
+    model.save(tmp_path / "model.ratoon")
+    predictor = Predictor.load(tmp_path / "model.ratoon")
+    assert predictor.dtype == np.float32
+    for layer, expected in zip(predictor.layers, Predictor.of(model).layers, strict=True):
+        np.testing.assert_array_equal(layer.weights, expected.weights)
+
+
+def test_an_unknown_number_type_is_refused(tmp_path):
+    path = tmp_path / "model.ratoon"
+    classifier(dtype="bfloat16").save(path)
+    raw = path.read_bytes().replace(b'\\"dtype\\":\\"bfloat16\\"', b'\\"dtype\\":\\"bfloat61\\"')
+    path.write_bytes(seal(raw))
+    with pytest.raises(FormatError, match="unknown number type 'bfloat61'"):
+        Predictor.load(path)
 
 
 def test_nothing_but_numpy_is_needed(tmp_path):

@@ -7,7 +7,6 @@ linear path beside its hidden layer and with growth at random instead of by stre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from ratoon.optimizers import Adam, make_schedule
 from ratoon.paper.trial import PaperSettings, run_trial
 from ratoon.topology import Topology
 from ratoon.training import Callback, Training, TrainingData, TrainingPlan
-from ratoon.training.runner import run_by
 
 Array = NDArray[Any]
 
@@ -73,8 +71,7 @@ def recipe_g(parts: Split, seed: int, *, is_whole: bool = True) -> Answer:
     targets = (2.0 * np.eye(n_classes)[z.y] - 1.0).astype(np.float32)
     path = LinearPath(x, plain, n_classes)
     data = TrainingData.of(x, targets, np.float32, offset=path(plain) if is_whole else None)
-    with run_by(path) if is_whole else nullcontext():
-        Training(network, data, plan).run()
+    Training(network, data, plan, runner=path if is_whole else None).run()
     outputs = network.outputs(x_test) + path(plain_test)
     return outputs.argmax(axis=1), softmax(2.0 * outputs.astype(np.float64), axis=1)
 

@@ -10,7 +10,6 @@ from ratoon.evolution import Static
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
-from ratoon.training.runner import run_by
 
 
 @pytest.fixture
@@ -34,9 +33,9 @@ def trained(z, targets, *, n_epochs, learning_rate=0.05):
         seed=0,
     )
     before = network.outputs(z)
-    training = Training(network, TrainingData.of(z, targets, np.float32, offset=path(z)), plan)
-    with run_by(path):
-        training.run()
+    data = TrainingData.of(z, targets, np.float32, offset=path(z))
+    training = Training(network, data, plan, runner=path)
+    training.run()
     return path, network, before, training.history
 
 

@@ -1,4 +1,4 @@
-"""History: one record per epoch, as plain data."""
+"""History: one record per epoch."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What happened in one epoch.
+    """Results of one epoch.
 
-    Times are seconds.  A rewiring that is due after an epoch happens, and is counted, at the
-    beginning of the next.
+    Epochs are numbered from 0, over all cycles of a training.  Times are in seconds.  A rewiring
+    that is due after an epoch takes place at the beginning of the next, and is counted there.
     """
 
     epoch: int
@@ -53,12 +53,12 @@ class History:
         return [getattr(record, name) for record in self.records]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return plain dictionaries, for JSON or a data frame."""
+        """Return one dictionary per record, for JSON or a data frame."""
         return [asdict(record) for record in self.records]
 
     @classmethod
     def from_rows(cls, rows: list[dict[str, Any]]) -> History:
-        """Return a history from such dictionaries; unknown keys are refused."""
+        """Return the history of such dictionaries, which must not have unknown keys."""
         names = {item.name for item in fields(EpochRecord)}
         for row in rows:
             if unknown := set(row) - names:
@@ -76,7 +76,7 @@ class History:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as one would say it; two figures, for it is an estimate.
+    """Return a time in a suitable unit, with two significant digits.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def duration(seconds: float) -> str:
     """
     for size, unit in ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
         if seconds >= 2.0 * size or (unit == "s" and seconds >= 1.0):
-            return f"{_two_figures(seconds / size)} {unit}"
-    return f"{_two_figures(seconds * 1e3)} ms"
+            return f"{_two_digits(seconds / size)} {unit}"
+    return f"{_two_digits(seconds * 1e3)} ms"
 
 
-def _two_figures(value: float) -> str:
-    """Round to two figures, and write them out without an exponent."""
+def _two_digits(value: float) -> str:
+    """Round to two significant digits, and write them without an exponent."""
     if value <= 0.0:
         return "0"
     decimals = 1 - math.floor(math.log10(value))

@@ -1,8 +1,8 @@
-"""Prediction with NumPy and nothing else: no compiled module, no SciPy, no scikit-learn.
+"""Prediction with NumPy alone: no compiled module, no SciPy, no scikit-learn.
 
 Reads the files that estimators save (`docs/file-format.md`), so that a model trained anywhere can
-be used where only Python and NumPy are.  One sample takes about twice the time of the kernels, a
-large batch up to 25 times; the results agree to rounding.
+be used where only Python and NumPy are installed.  One sample takes about twice the time of the
+kernels, a large batch up to 25 times; the results agree to rounding.
 """
 
 from __future__ import annotations
@@ -15,20 +15,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from ratoon.activations import ACTIVATIONS, sigmoid
 from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.losses import LOSSES
 
-_CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "u1"}
+_CODES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+}
 _MAX_HEADER = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class PlainLayer:
-    """Connections sorted by output: those of output j are the slots starts[j] to starts[j + 1]."""
+    """A layer whose connections are sorted by output; those of output j begin at ``starts[j]``."""
 
     n_in: int
     starts: Array
@@ -55,7 +63,7 @@ class PlainLayer:
 
     def __call__(self, x: Array) -> Array:
         """Return the activations of the outputs for those of the inputs, of one sample."""
-        # Sample by sample: NumPy adds up runs of one long row twice as fast as runs of rows.
+        # One sample at a time: that is twice as fast in NumPy as several rows at once.
         z = self.bias.copy()
         connected = self.starts[1:] > self.starts[:-1]
         z[connected] += np.add.reduceat(x[self.inputs] * self.weights, self.starts[:-1][connected])
@@ -75,15 +83,15 @@ class Predictor:
     layers : tuple of PlainLayer
         First to last.
     shift, scale : ndarray, optional
-        What is taken from each feature, and what it is then multiplied by.
+        Subtracted from each feature, and multiplied with the difference.
     clip : float
-        Where scaled features are cut off, if not 0.
+        Largest magnitude of a scaled feature; 0 for no limit.
     loss : str, optional
-        How outputs are to be read.
+        Loss of the training, which says how to convert outputs to probabilities.
     targets : dict
-        What the estimator learnt of its targets, as in its file.
+        The encoding of the targets, as in the estimator's file.
     arrays : dict of ndarray
-        Classes; or mean and spread of the targets.
+        Classes; or mean and standard deviation of the targets.
 
     Examples
     --------
@@ -106,15 +114,15 @@ class Predictor:
 
     @classmethod
     def of(cls, model: Any) -> Predictor:
-        """Build from a fitted estimator, or from a `SparseMLP`, whose raw outputs are given."""
+        """Build from a fitted estimator, or from a `SparseMLP`, which predicts raw outputs."""
         network = getattr(model, "network_", model)
-        layers = tuple(_plain(layer) for layer in network.layers)
+        layers = tuple(_layer_of(layer) for layer in network.layers)
         scaling = network.scaling
-        plain = cls(layers, scaling.shift, scaling.scale, scaling.clip)
         if network is model:
-            return plain
+            return cls(layers, scaling.shift, scaling.scale, scaling.clip)
         targets, arrays = model._target_state()
-        return cls(layers, plain.shift, plain.scale, plain.clip, model._loss(), targets, arrays)
+        how = (scaling.shift, scaling.scale, scaling.clip)
+        return cls(layers, *how, model._loss(), targets, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Predictor:
@@ -123,7 +131,7 @@ class Predictor:
         Raises
         ------
         FormatError
-            If the file is damaged or is not one of an estimator.
+            If the file is damaged or does not hold an estimator.
         """
         try:
             return _from_file(Path(path))
@@ -146,14 +154,14 @@ class Predictor:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether a sample may have several labels."""
+        """Whether a sample can have several labels."""
         return bool(self.targets.get("multilabel", False))
 
     @property
     def classes(self) -> Array:
         """The classes, in the order of the outputs."""
         if "classes" not in self.arrays:
-            raise InvalidInputError("this network tells no classes apart.")
+            raise InvalidInputError("this model is not a classifier.")
         classes = self.arrays["classes"]
         return classes.astype(object) if self.targets.get("objects") else classes
 
@@ -162,7 +170,7 @@ class Predictor:
         samples = np.asarray(x)
         if samples.ndim != 2 or samples.shape[1] != self.n_features:
             raise InvalidInputError(
-                f"samples of {self.n_features} features in rows are needed, got an array of shape"
+                f"the model needs rows of {self.n_features} features, got an array of shape"
                 f" {samples.shape}."
             )
         found = np.empty((samples.shape[0], self.layers[-1].n_out), dtype=self.dtype)
@@ -185,15 +193,15 @@ class Predictor:
         if self.reading == "softmax":
             powers = np.exp(z - z.max(axis=1, keepdims=True))
             return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-        shares = np.clip(0.5 * (1.0 + z), 0.0, 1.0) if self.reading == "margin" else sigmoid(z)
+        p = np.clip(0.5 * (1.0 + z), 0.0, 1.0) if self.reading == "margin" else sigmoid(z)
         if self.is_multilabel:
-            return shares
-        totals = shares.sum(axis=1, keepdims=True)
-        shares[totals[:, 0] == 0], totals[totals == 0] = 1.0, n_classes
-        return np.asarray(shares / totals)
+            return p
+        totals = p.sum(axis=1, keepdims=True)
+        p[totals[:, 0] == 0], totals[totals == 0] = 1.0, n_classes
+        return np.asarray(p / totals)
 
     def predict(self, x: ArrayLike) -> Array:
-        """Return classes, labels or numbers, as the estimator does; else raw outputs."""
+        """Return classes, labels or numbers as the estimator does; raw outputs for a network."""
         z = self.outputs(x)
         if "classes" in self.arrays:
             if self.is_multilabel:
@@ -213,7 +221,7 @@ class Predictor:
         return np.clip(z, -self.clip, self.clip) if self.clip > 0 else z
 
 
-def _plain(layer: Any) -> PlainLayer:
+def _layer_of(layer: Any) -> PlainLayer:
     inputs, outputs = layer.topology.pairs()
     how = {"activation": layer.activation, "slope": layer.slope}
     return PlainLayer.of(layer.shape[0], inputs, outputs, layer.weights, layer.bias, **how)
@@ -229,17 +237,19 @@ def _from_file(path: Path) -> Predictor:
         "1",
         "model",
     ):
-        raise FormatError(f"{path}: not a model of format version 1.")
+        raise FormatError(f"{path}: not a model file of format version 1.")
     config = json.loads(metadata["config"])
     number = len(config["networks"]) - 1  # the best network, where it is not the latest
     outline, prefix = config["networks"][number], f"networks.{number}"
     layers = [
-        _layer(shape, f"{prefix}.layers.{index}", tensors, outline["dtype"])
-        for index, shape in enumerate(outline["layers"])
+        _layer(layer, f"{prefix}.layers.{index}", tensors, outline["dtype"])
+        for index, layer in enumerate(outline["layers"])
     ]
     for before, after in pairwise(layers):
         if before.n_out != after.n_in:
-            raise FormatError(f"{path}: layers of {before.n_out} outputs and {after.n_in} inputs.")
+            raise FormatError(
+                f"{path}: {before.n_out} outputs before a layer of {after.n_in} inputs."
+            )
     content = config["content"]
     arrays = {
         name: _array(name, config["arrays"], tensors)
@@ -247,7 +257,7 @@ def _from_file(path: Path) -> Predictor:
         if name in config["arrays"]
     }
     if any(array.shape != (layers[-1].n_out,) for array in arrays.values()):
-        raise FormatError(f"{path}: targets that do not fit {layers[-1].n_out} outputs.")
+        raise FormatError(f"{path}: the targets do not fit {layers[-1].n_out} outputs.")
     loss = content["parameters"]["loss"]
     if loss == "auto" and "classes" in arrays:
         multilabel = content["targets"]["multilabel"]
@@ -264,7 +274,7 @@ def _from_file(path: Path) -> Predictor:
 
 
 def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
-    """Read a safetensors file and compare its bytes with the digest in its metadata."""
+    """Read a safetensors file, and compare its bytes with the digest in its metadata."""
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
     if len(raw) < 8 or length > min(_MAX_HEADER, len(raw) - 8):
@@ -288,18 +298,21 @@ def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _layer(
-    outline: dict[str, Any], prefix: str, tensors: dict[str, Array], dtype: DTypeLike
+    outline: dict[str, Any], prefix: str, tensors: dict[str, Array], dtype: str
 ) -> PlainLayer:
-    """Unpack a layer and look at every index."""
+    """Unpack a layer and check every index."""
     n_in, n_out = int(outline["n_in"]), int(outline["n_out"])
     tile_in, tile_out = int(outline["tile_in"]), int(outline["tile_out"])
     packed, starts = tensors[f"{prefix}.packed"], tensors[f"{prefix}.starts"]
     weights, bias = tensors[f"{prefix}.weights"], tensors[f"{prefix}.bias"]
+    if dtype == "bfloat16" and weights.dtype == np.dtype("<u2"):
+        # The upper halves of float32 numbers.
+        dtype, weights = "float32", (weights.astype(np.uint32) << 16).view(np.float32)
     tiles_in, tiles_out = -(-n_in // tile_in), -(-n_out // tile_out)
     sizes = np.diff(starts)
     whole = starts.shape == (tiles_in * tiles_out + 1,) and (sizes >= 0).all()
     if not (whole and starts[0] == 0 and starts[-1] == packed.size == weights.size):
-        raise FormatError(f"{prefix}: the tiles do not hold the connections.")
+        raise FormatError(f"{prefix}: the tiles do not match the connections.")
     tile = np.repeat(np.arange(sizes.size), sizes)
     local_in, local_out = (packed >> 16).astype(np.int64), (packed & 0xFFFF).astype(np.int64)
     inputs = tile % tiles_in * tile_in + local_in
@@ -307,8 +320,10 @@ def _layer(
     outside = (local_in >= tile_in) | (local_out >= tile_out) | (inputs >= n_in)
     if outside.any() or (outputs >= n_out).any() or bias.shape != (n_out,):
         raise FormatError(f"{prefix}: a connection is outside its tile.")
-    if outline["activation"] not in ACTIVATIONS or {weights.dtype, bias.dtype} != {np.dtype(dtype)}:
-        raise FormatError(f"{prefix}: unknown activation or number type.")
+    if dtype not in ("float32", "float64") or {weights.dtype, bias.dtype} != {np.dtype(dtype)}:
+        raise FormatError(f"{prefix}: unknown number type {dtype!r}, or arrays of another type.")
+    if outline["activation"] not in ACTIVATIONS:
+        raise FormatError(f"{prefix}: unknown activation {outline['activation']!r}.")
     return PlainLayer.of(
         n_in,
         inputs,

@@ -30,12 +30,12 @@ import os, signal
 import ratoon.distributed
 from ratoon.cli import main
 
-class Dying(ratoon.distributed.Follow):
+class Dying(ratoon.distributed.DataParallel):
     def on_epoch_end(self, training, record):
         if self.communicator.rank == 1 and training.epochs_done == 5:
             os.kill(os.getpid(), signal.SIGKILL)
 
-ratoon.distributed.Follow = Dying
+ratoon.distributed.DataParallel = Dying
 main()
 """
 
@@ -50,7 +50,7 @@ def run(n_ranks, *command):
     )
 
 
-def test_a_killed_rank_ends_the_job_and_one_rank_goes_on(tmp_path):
+def test_a_killed_rank_ends_the_job_and_one_rank_resumes_it(tmp_path):
     data, folder = tmp_path / "data.npz", tmp_path / "run"
     write(make_microarray(40, 100, n_informative=20, random_state=0)[0], data)
     (tmp_path / "dying.py").write_text(DYING)

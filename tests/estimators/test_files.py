@@ -41,7 +41,7 @@ def test_three_epochs_and_three_in_another_process_are_six(two_classes, tmp_path
     assert found.loss_curve_ == whole.loss_curve_
 
 
-def test_early_stopping_goes_on_from_a_file(two_classes, tmp_path):
+def test_early_stopping_continues_from_a_file(two_classes, tmp_path):
     X, y = two_classes
     eval_set = (X[:20], y[:20])
     model = SparseMLPClassifier((20,), early_stopping=True, max_iter=20, random_state=0)

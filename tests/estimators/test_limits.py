@@ -16,8 +16,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.evolution import STRATEGIES, GuidedSET, LayerwiseStrategy, RewiringSchedule
 from ratoon.initialise import start_within
 from ratoon.layers import make_layer
-from ratoon.storage import Checkpoint
-from ratoon.storage.problems import ResumeError
+from ratoon.storage import Checkpoint, ResumeError
 from ratoon.topology import Topology
 
 RNG = np.random.default_rng(0)

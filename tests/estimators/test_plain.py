@@ -26,13 +26,13 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_values_come_back_through_json_as_they_were(value):
+def test_values_are_read_from_json_as_written(value):
     found = from_plain(json.loads(json.dumps(to_plain(value))))
     assert found == value
     assert type(found) is type(value)
 
 
-def test_numpy_numbers_become_plain_ones():
+def test_numpy_numbers_become_python_numbers():
     assert to_plain(np.float32(0.5)) == 0.5
     assert to_plain(np.array([1, 2])) == [1, 2]
     assert type(to_plain(np.int64(3))) is int
@@ -59,7 +59,7 @@ def test_other_values_cannot_be_written(value):
         {},
     ],
 )
-def test_nothing_else_comes_out_of_a_file(value):
+def test_other_values_in_a_file_are_refused(value):
     with pytest.raises(FormatError):
         from_plain(value)
 

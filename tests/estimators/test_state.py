@@ -48,7 +48,7 @@ def test_a_restored_estimator_predicts_alike_and_trains_on_alike(
         model.partial_fit(X, y, eval_set=eval_set)
         again.partial_fit(X, y, eval_set=eval_set)
     assert equal_networks(again.network_, model.network_)
-    assert equal_networks(again._progress.latest, model._progress.latest)
+    assert equal_networks(again._state.network, model._state.network)
     assert again.loss_curve_ == model.loss_curve_
     assert again.report_.layers == model.report_.layers
 
@@ -56,7 +56,7 @@ def test_a_restored_estimator_predicts_alike_and_trains_on_alike(
 @pytest.mark.parametrize(
     "labels", [["b", "a"], np.array(["b", "a"], dtype=object), [7, -1], [True, False], [0.0, 2.0]]
 )
-def test_classes_and_names_come_back_as_they_were(two_classes, labels):
+def test_classes_and_names_are_restored(two_classes, labels):
     pd = pytest.importorskip("pandas")
     X, y = two_classes
     frame = pd.DataFrame(X, columns=[f"gene é {i}" for i in range(8)])
@@ -67,7 +67,7 @@ def test_classes_and_names_come_back_as_they_were(two_classes, labels):
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
 
 
-def test_several_labels_and_several_targets_come_back(two_classes):
+def test_several_labels_and_several_targets_are_restored(two_classes):
     X, _ = two_classes
     for model, y in (
         (SparseMLPClassifier((5,), max_iter=2), (X[:, :3] > 0).astype(int)),
@@ -78,7 +78,7 @@ def test_several_labels_and_several_targets_come_back(two_classes):
         np.testing.assert_array_equal(through_json(model).predict(X), model.predict(X))
 
 
-def test_what_cannot_be_written_is_said_twice(two_classes):
+def test_parameters_that_cannot_be_written_give_a_warning_twice(two_classes):
     X, y = two_classes
     model = SparseMLPClassifier(
         (5,), max_iter=2, learning_rate=lambda progress: 1.0, callbacks=[Callback()]

@@ -12,7 +12,7 @@ from ratoon.evolution import SET, DeepR, NeST, RigL
 from ratoon.network import SparseMLP
 from ratoon.topology import Rewiring, Topology
 from ratoon.training import Callback, Training, TrainingData, TrainingPlan
-from ratoon.training.recorder import Change, TopologyRecorder, squeezed, unsqueezed
+from ratoon.training.recorder import Change, TopologyRecorder, compressed, decompressed
 
 
 class Witness(Callback):
@@ -65,7 +65,7 @@ def test_the_topology_of_any_epoch_can_be_read():
 
 def test_the_age_of_a_connection_counts_from_its_last_growth():
     old = Topology.from_positions((2, 4), [0, 1, 2])
-    recorder = TopologyRecorder(shapes=[(2, 4)], start=[squeezed(np.array([0, 1, 2]))])
+    recorder = TopologyRecorder(shapes=[(2, 4)], start=[compressed(np.array([0, 1, 2]))])
     # Epoch 1: 2 goes and 5 comes.  Epoch 3: 1 and 5 go, 1 comes back at once, 7 comes.
     first = Rewiring.between(old, np.array([0, 1]), np.array([5]))
     kept = np.flatnonzero(first.topology.positions == 0)
@@ -99,7 +99,7 @@ def test_input_strengths_are_recorded_on_request():
 @given(st.lists(st.integers(0, 2**40), unique=True, max_size=50))
 def test_compression_is_lossless(values):
     positions = np.sort(np.array(values, dtype=np.int64))
-    assert_array_equal(unsqueezed(squeezed(positions)), positions)
+    assert_array_equal(decompressed(compressed(positions)), positions)
 
 
 def test_a_changed_connection_takes_at_most_two_bytes():

@@ -18,7 +18,7 @@ from ratoon.evolution import (
 )
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam
-from ratoon.training import Callback, Training, TrainingData, TrainingPlan
+from ratoon.training import Callback, Training, TrainingData, TrainingPlan, TrainingState
 
 # Short intervals, so that every strategy acts several times within six short epochs.
 BUSY = {
@@ -89,14 +89,13 @@ def assert_same_network(ours, theirs):
 def test_stopping_and_resuming_after_any_epoch_changes_no_bit(strategy, optimizer):
     whole = training(strategy, start(), optimizer=optimizer)
     whole.run()
-    network, state, epochs_done = start(), None, 0
+    network, memory, epochs_done = start(), None, 0
     for n_epochs in (1, 2, 3):
-        part = training(
-            strategy, network, optimizer=optimizer, epochs_done=epochs_done, evolution_state=state
-        )
+        state = TrainingState(network, epochs_done=epochs_done, evolution_state=memory)
+        part = training(strategy, state, optimizer=optimizer)
         part.run(n_epochs)
         network, epochs_done = part.network.copy(), part.epochs_done
-        state = {name: array.copy() for name, array in part.evolution_state.items()}
+        memory = {name: array.copy() for name, array in part.evolution_state.items()}
     assert_same_network(whole.network, network)
 
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from ratoon.datasets import read
 from ratoon.errors import RatoonError
 from ratoon.storage import strict_json
-from ratoon.storage.header import parse_header
+from ratoon.storage.container import parse_header
 from ratoon.storage.rules import Violation
 from tests.datasets.test_mutants import GOOD, SMALL
 from tests.datasets.test_mutants import mutant as mutant_of_data

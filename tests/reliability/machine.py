@@ -138,7 +138,7 @@ class EstimatorMachine(Machine):
             return
         for mine, theirs in (
             (self.model.network_, self.shadow.network_),
-            (self.model._progress.latest, self.shadow._progress.latest),
+            (self.model._state.network, self.shadow._state.network),
         ):
             assert network_hash(mine) == network_hash(theirs)
             check_topologies(mine, self.counts)

@@ -11,8 +11,8 @@ from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam
 from ratoon.storage import Document
-from ratoon.storage.reading import read_source
-from ratoon.storage.writing import lay_out, stream
+from ratoon.storage.read import read_source
+from ratoon.storage.write import lay_out, stream
 from ratoon.training import EarlyStopping, Training, TrainingData, TrainingPlan
 
 DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")

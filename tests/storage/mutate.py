@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 
-from ratoon.storage.header import DTYPES, LENGTH_BYTES, Tensor, build_header
+from ratoon.storage.container import DTYPES, LENGTH_BYTES, Tensor, build_header
 from tests.storage.cases import seal
 
 INTEGERS = [

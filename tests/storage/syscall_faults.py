@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ratoon.storage import Checkpoint, CheckpointDirectory
-from ratoon.storage.metadata import writer
+from ratoon.storage.container import writer
 from tests.storage.cases import a_training, network_hash
 from tests.storage.kill_loop import in_child
 

@@ -17,6 +17,7 @@ from ratoon.storage import (
     Checkpoint,
     CheckpointDirectory,
     CheckpointWarning,
+    Document,
     LockedError,
     ResumeError,
     SaveError,
@@ -89,7 +90,7 @@ def finished(directory=None, *, before=(), every=1, how=None, **options):
 
 @pytest.mark.parametrize("adam", [False, True])
 @pytest.mark.parametrize("every", [1, 2, 4])
-def test_a_training_that_was_stopped_goes_on_to_the_same_bits(tmp_path, every, adam):
+def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, every, adam):
     how = {"adam": adam}
     uninterrupted = outcome(finished(how=how))
     for epoch in (2, 3, 5):
@@ -98,7 +99,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_bits(tmp_path, every, a
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_goes_on_where_it_stood(tmp_path, name):
+def test_every_strategy_resumes_to_the_same_bits(tmp_path, name):
     how = {"evolution": make_strategy(name), "n_epochs": 5}
     uninterrupted = finished(how=how)
     for epoch in (2, 3):
@@ -112,7 +113,7 @@ def test_checkpoints_change_nothing_in_a_training(tmp_path):
     assert outcome(finished(tmp_path)) == outcome(finished())
 
 
-def test_early_stopping_goes_on_where_it_stood(tmp_path):
+def test_early_stopping_resumes_to_the_same_bits(tmp_path):
     def how(patience=3):
         return {"stopping": EarlyStopping(patience=patience, tol=0.0), "n_epochs": 30}
 
@@ -129,7 +130,7 @@ def test_early_stopping_goes_on_where_it_stood(tmp_path):
 
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), RuntimeError("a bug elsewhere")])
-def test_an_exception_leaves_the_last_whole_epoch_behind(tmp_path, every, raised):
+def test_an_exception_leaves_a_checkpoint_of_the_last_completed_epoch(tmp_path, every, raised):
     training = a_training(callbacks=[Checkpoint(tmp_path, every=every), StopAfter(4, raised)])
     with pytest.raises(type(raised)):
         training.run()
@@ -141,9 +142,7 @@ def test_an_exception_leaves_the_last_whole_epoch_behind(tmp_path, every, raised
     ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )
 @pytest.mark.parametrize("every", [1, 10])
-def test_a_signal_within_an_epoch_leaves_the_last_whole_epoch_behind(
-    tmp_path, number, raised, every
-):
+def test_a_signal_within_an_epoch_leaves_the_last_completed_epoch(tmp_path, number, raised, every):
     with pytest.raises(raised) as found:
         finished(tmp_path, before=[InterruptWithin(3, number)], every=every)
     if number == signal.SIGTERM:
@@ -153,7 +152,7 @@ def test_a_signal_within_an_epoch_leaves_the_last_whole_epoch_behind(
     assert outcome(finished(tmp_path, every=every)) == outcome(finished())
 
 
-def test_a_signal_while_native_code_is_at_work_leaves_the_last_whole_epoch_behind(tmp_path):
+def test_a_signal_while_native_code_runs_leaves_the_last_completed_epoch(tmp_path):
     # Progress is told every 20 ms, and 20,000 steps take longer than that on any machine.
     how = {"n_samples": 20_000, "n_epochs": 2, "batch_size": 1}
     with pytest.raises(SystemExit):
@@ -218,7 +217,7 @@ def test_ctrl_c_again_while_the_last_epoch_is_written_keeps_the_checkpoint_befor
     assert outcome(finished(tmp_path, every=2)) == outcome(finished())
 
 
-def test_a_signal_handler_of_others_is_left_alone(tmp_path):
+def test_an_existing_signal_handler_is_not_replaced(tmp_path):
     received = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
     try:
@@ -298,32 +297,114 @@ def test_another_network_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(len(available_isas()) < 2, reason="the processor has one instruction set")
-def test_another_instruction_set_goes_on_with_a_warning(tmp_path):
+def test_another_instruction_set_resumes_with_a_warning(tmp_path):
     finished(tmp_path, before=[StopAfter(2)])
     with use_isa("baseline"), pytest.warns(CheckpointWarning, match="instruction set"):
         assert finished(tmp_path).epochs_done == 6
 
 
-def test_a_made_up_checkpoint_is_refused(tmp_path):
+def change_config(path, change):
+    """Write a checkpoint again with a configuration that was changed."""
+    document = read_document(path)
+    config = copy.deepcopy(document.config)
+    change(config)
+    write_document(Document(config, document.arrays, document.networks, "checkpoint"), path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["progress"].update(epochs_done=5),
+        lambda c: c["progress"].update(epochs_done="2"),
+        lambda c: c["progress"].update(stopping={}),
+        lambda c: c["progress"].update(rewired=[0]),
+        lambda c: c["progress"].update(rewired=[0, -1, 0]),
+        lambda c: c["progress"].update(evolving=1),
+        lambda c: c["progress"].update(seed=3),
+        lambda c: c["progress"].pop("cycle"),
+        lambda c: c.update(progress=[]),
+        lambda c: c.update(isa=1),
+        lambda c: c.update(identity=1),
+        lambda c: c.update(more=1),
+        lambda c: c.clear(),
+    ],
+)
+def test_a_made_up_checkpoint_is_refused(tmp_path, change):
+    finished(tmp_path, before=[StopAfter(2)])
+    change_config(CheckpointDirectory(tmp_path).path_of(2), change)
+    with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
+        finished(tmp_path)
+
+
+def test_a_checkpoint_with_unknown_arrays_is_refused(tmp_path):
     finished(tmp_path, before=[StopAfter(2)])
     path = CheckpointDirectory(tmp_path).path_of(2)
-    original = read_document(path)
-    for name, value in [("epochs_done", 5), ("epochs_done", "2"), ("stopping", {}), ("isa", 1)]:
-        changed = copy.copy(original)
-        object.__setattr__(changed, "config", {**original.config, name: value})
-        write_document(changed, path)
-        with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
-            finished(tmp_path)
-    object.__setattr__(original, "arrays", {**original.arrays, "more": np.zeros(1)})
-    write_document(original, path)
+    found = read_document(path)
+    arrays = {**found.arrays, "more": np.zeros(1)}
+    write_document(Document(found.config, arrays, found.networks, "checkpoint"), path)
     with pytest.raises(FormatError, match="unknown arrays"):
         finished(tmp_path)
+
+
+def flatten(config):
+    """Change the content of a checkpoint to the layout without an object `progress`."""
+    progress = config.pop("progress")
+    stopping = progress["stopping"]
+    if stopping is not None:
+        stopping = {name: stopping[name] for name in ("best_score", "best_epoch", "n_waited")}
+        stopping["has_best"] = config["identity"]["stopping"]["restore_best"]
+    kept = {name: progress[name] for name in ("epochs_done", "rewired", "evolving")}
+    config.update(kept, stopping=stopping)
+
+
+@pytest.mark.parametrize("restore_best", [None, True, False])
+@pytest.mark.parametrize("strategy", ["set", "dsr"])
+def test_a_checkpoint_in_the_earlier_layout_resumes_to_the_same_bits(
+    tmp_path, strategy, restore_best
+):
+    def how():
+        stopping = None
+        if restore_best is not None:
+            stopping = EarlyStopping(patience=3, tol=0.0, restore_best=restore_best)
+        return {"stopping": stopping, "evolution": make_strategy(strategy), "n_epochs": 12}
+
+    uninterrupted = finished(how=how())
+    finished(tmp_path, before=[StopAfter(4)], how=how())
+    change_config(CheckpointDirectory(tmp_path).path_of(4), flatten)
+    resumed = finished(tmp_path, how=how())
+    assert outcome(resumed) == outcome(uninterrupted)
+    assert resumed.rewired_by_layer == uninterrupted.rewired_by_layer
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.update(epochs_done=5),
+        lambda c: c.update(epochs_done="2"),
+        lambda c: c.update(stopping={}),
+        lambda c: c.update(stopping={"patience": 9}),
+        lambda c: c["identity"].update(stopping=None),
+        lambda c: c.update(identity=1),
+        lambda c: c.update(isa=1),
+        lambda c: c.pop("rewired"),
+    ],
+)
+def test_a_made_up_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
+    def how():
+        return {"stopping": patient()}
+
+    finished(tmp_path, before=[StopAfter(2)], how=how())
+    path = CheckpointDirectory(tmp_path).path_of(2)
+    change_config(path, flatten)
+    change_config(path, change)
+    with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
+        finished(tmp_path, how=how())
 
 
 # -------------------------------------------------------------------------------- full disks
 
 
-def test_a_full_disk_is_told_and_training_goes_on(tmp_path, monkeypatch):
+def test_a_full_disk_gives_a_warning_and_training_continues(tmp_path, monkeypatch):
     fsync, failures = os.fsync, []
 
     def full(descriptor):
@@ -333,7 +414,7 @@ def test_a_full_disk_is_told_and_training_goes_on(tmp_path, monkeypatch):
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.warns(CheckpointWarning, match=r"checkpoint of epoch [34]; .*No space left"):
+    with pytest.warns(CheckpointWarning, match=r"checkpoint of epoch [34] was not .*No space left"):
         training = finished(tmp_path)
     assert len(failures) == 2
     assert outcome(training) == outcome(finished())
@@ -372,7 +453,7 @@ def test_the_directory_is_free_after_a_training_however_it_ended(tmp_path):
         pass
 
 
-def test_single_epochs_go_on_without_being_read_again(tmp_path, monkeypatch):
+def test_single_epochs_continue_without_reading_the_checkpoint(tmp_path, monkeypatch):
     training = a_training(callbacks=[Checkpoint(tmp_path)])
     training.run(1)
     monkeypatch.setattr(CheckpointDirectory, "latest", None)

@@ -74,8 +74,8 @@ def test_an_old_estimator_holds_all_it_held(kept):
     assert model.get_params() == expected.get_params()
     assert same_network(model.network_, expected.network_)
     assert model.n_iter_ == 2
-    assert model._progress.seed == expected._progress.seed
-    assert model._progress.rewired == [3, 0]
+    assert model._state.seed == expected._state.seed
+    assert model._state.rewired_by_layer == [3, 0]
 
 
 def test_an_old_estimator_trains_on(kept):

@@ -8,8 +8,8 @@ import pytest
 
 from ratoon.errors import FormatError
 from ratoon.storage import Document, read_document
-from ratoon.storage.metadata import digest_place, writer
-from ratoon.storage.reading import read_source
+from ratoon.storage.container import digest_place, writer
+from ratoon.storage.read import read_source
 from ratoon.storage.rules import Violation
 from ratoon.topology import Topology
 from tests.storage.cases import a_document, a_small_document, from_bytes, seal, to_bytes
@@ -53,9 +53,9 @@ def test_bytes_added_at_the_end_are_refused():
 
 def test_a_file_that_shrinks_or_grows_while_it_is_read_is_refused():
     raw = to_bytes(a_small_document())
-    with pytest.raises(Violation, match="ends early"):
+    with pytest.raises(Violation, match="too short"):
         read_source(io.BytesIO(raw[:-1]), len(raw))
-    with pytest.raises(Violation, match="goes on"):
+    with pytest.raises(Violation, match="too long"):
         read_source(io.BytesIO(raw + b"\0"), len(raw))
 
 
@@ -256,7 +256,7 @@ def metadata(**values):
         (metadata(format_version="2", extra="x"), "upgrade ratoon"),
         (metadata(format_version="0"), "no format version"),
         (metadata(format_version="1.0"), "no format version"),
-        (metadata(format_version=1), "something else than strings"),
+        (metadata(format_version=1), "values that are not strings"),
         (metadata(kind="pickle"), "the kind must be one of"),
         (metadata(writer=""), "the writer"),
         (metadata(extra="x"), "must have the keys"),

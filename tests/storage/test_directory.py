@@ -1,9 +1,19 @@
 import os
+import subprocess
+import sys
 
 import pytest
 
-from ratoon.errors import FormatError, InvalidParameterError
-from ratoon.storage import CheckpointDirectory, CheckpointWarning, Document, write_document
+from ratoon.errors import FormatError, InvalidParameterError, RatoonError
+from ratoon.storage import (
+    CheckpointDirectory,
+    CheckpointWarning,
+    Document,
+    LockedError,
+    write_document,
+)
+from ratoon.storage.directory import LOCK_NAME, DirectoryLock
+from tests.processes import run_python
 
 
 def a_checkpoint(number):
@@ -59,9 +69,11 @@ def test_an_empty_or_missing_directory_has_none(tmp_path):
 
 
 @pytest.mark.parametrize("harm", [damage, lambda path: os.truncate(path, 0)])
-def test_a_damaged_one_is_passed_over_loudly(checkpoints, harm):
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(checkpoints, harm):
     harm(checkpoints.path_of(3))
-    with pytest.warns(CheckpointWarning, match=r"going back to .*02\.ratoon, because\n.*03\.rato"):
+    with pytest.warns(
+        CheckpointWarning, match=r"using the older .*02\.ratoon, because\n.*03\.rato"
+    ):
         number, _ = checkpoints.latest()
     assert number == 2
 
@@ -92,7 +104,7 @@ def test_the_same_number_can_be_written_again(checkpoints):
 
 
 def test_writing_needs_the_lock(tmp_path):
-    with pytest.raises(RuntimeError, match="must be locked"):
+    with pytest.raises(RuntimeError, match="lock the directory before writing"):
         CheckpointDirectory(tmp_path).save(1, a_checkpoint(1))
 
 
@@ -115,3 +127,87 @@ def test_the_clock_does_not_matter(checkpoints):
     os.utime(checkpoints.path_of(2), (4e9, 4e9))
     os.utime(checkpoints.path_of(3), (0, 0))
     assert checkpoints.latest()[0] == 3
+
+
+def test_a_second_holder_is_refused_until_the_first_lets_go(tmp_path):
+    mine, other = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    mine.acquire()
+    mine.acquire()  # once more does no harm
+    with pytest.raises(LockedError, match="in use by this process"):
+        other.acquire()
+    assert not other.held
+    mine.release()
+    other.acquire()
+    assert other.held
+    other.release()
+
+
+def test_a_second_process_is_refused_with_the_number_of_the_first(tmp_path):
+    lock = DirectoryLock(tmp_path)
+    lock.acquire()
+    code = """
+import sys
+from ratoon.storage import CheckpointDirectory, LockedError
+try:
+    CheckpointDirectory(sys.argv[1]).acquire()
+except LockedError as error:
+    print(error)
+"""
+    found = run_python(code, tmp_path)
+    lock.release()
+    expected = f"in use by process {os.getpid()}; wait for it to end, or choose another directory"
+    assert expected in found.stdout, found.stderr
+
+
+def test_the_system_frees_the_lock_of_a_killed_process(tmp_path):
+    code = f"""
+import fcntl, os, sys, time
+descriptor = os.open({str(tmp_path / LOCK_NAME)!r}, os.O_RDWR | os.O_CREAT)
+fcntl.flock(descriptor, fcntl.LOCK_EX)
+print("locked", flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"locked\n"
+        lock = DirectoryLock(tmp_path)
+        with pytest.raises(LockedError, match="in use by another process"):
+            lock.acquire()
+        holder.kill()
+        holder.wait()
+        lock.acquire()
+        lock.release()
+
+
+def test_a_child_does_not_keep_its_parents_lock(tmp_path):
+    # The child outlives the parent; were it to hold the lock, the last line would fail.
+    code = """
+import os, sys, time
+from ratoon.storage.directory import DirectoryLock
+lock = DirectoryLock(sys.argv[1])
+lock.acquire()
+if os.fork() == 0:
+    os.close(1), os.close(2)
+    time.sleep(20 if not lock.held else 0)
+    os._exit(0)
+"""
+    assert run_python(code, tmp_path).returncode == 0
+    lock = DirectoryLock(tmp_path)
+    lock.acquire()
+    lock.release()
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / LOCK_NAME).symlink_to(victim)
+    with pytest.raises(OSError):
+        DirectoryLock(tmp_path).acquire()
+    assert victim.read_text() == "precious"
+
+
+def test_the_error_can_be_caught_as_ours(tmp_path):
+    with_lock = DirectoryLock(tmp_path)
+    with_lock.acquire()
+    with pytest.raises(RatoonError):
+        DirectoryLock(tmp_path).acquire()
+    with_lock.release()

@@ -15,7 +15,7 @@ from tests.storage.cases import a_document, a_network, from_bytes, same_network,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_states", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["model", "checkpoint"])
-def test_everything_comes_back_bit_for_bit(tmp_path, dtype, n_states, kind):
+def test_a_document_is_read_as_it_was_written_to_the_bit(tmp_path, dtype, n_states, kind):
     document = a_document(kind, dtype=dtype, n_states=n_states)
     write_document(document, tmp_path / "m.ratoon")
     found = read_document(tmp_path / "m.ratoon", kind=kind)
@@ -65,14 +65,14 @@ def test_loaded_arrays_can_be_trained_and_indices_cannot_be_changed():
     density=st.floats(0, 1),
     seed=st.integers(0, 99),
 )
-def test_any_topology_comes_back(shape, density, seed):
+def test_any_topology_is_read_as_it_was_written(shape, density, seed):
     topology = Topology.random(shape, round(density * shape[0] * shape[1]), seed=seed)
     network = SparseMLP.start(shape, seed=seed, density=0.5, topologies=[topology])
     found = from_bytes(to_bytes(Document({}, networks=[network]))).networks[0]
     assert found.layers[0].topology == topology
 
 
-def test_several_networks_and_none_at_all_come_back():
+def test_several_networks_and_no_network_are_read_as_written():
     networks = [a_network((4, 3)), a_network((9, 8, 7), dtype=np.float64)]
     found = from_bytes(to_bytes(Document({}, networks=networks)))
     assert all(map(same_network, found.networks, networks))
@@ -93,7 +93,7 @@ def test_several_networks_and_none_at_all_come_back():
     ],
     ids=lambda array: f"{array.dtype}{array.shape}",
 )
-def test_arrays_of_many_kinds_come_back(array):
+def test_arrays_of_many_types_are_read_as_written(array):
     found = from_bytes(to_bytes(Document({}, {"a": array}))).arrays["a"]
     assert found.shape == array.shape
     assert found.dtype == array.dtype.newbyteorder("=")

@@ -40,7 +40,7 @@ def summary(model):
 
 @pytest.mark.parametrize("how", [{}, {"early_stopping": True, "n_iter_no_change": 3}])
 @pytest.mark.parametrize("evolution", ["set", "rigl", "dsr"])
-def test_a_fit_that_was_interrupted_goes_on_to_the_same_bits(tmp_path, evolution, how):
+def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path, evolution, how):
     how = {**how, "evolution": evolution}
     expected = summary(a_classifier(**how).fit(X, Y))
     for epoch in (2, 4):
@@ -60,20 +60,20 @@ def test_a_fit_on_other_data_is_refused(tmp_path):
         a_classifier([Checkpoint(tmp_path)], max_iter=9).fit(X, Y)
 
 
-def test_without_a_random_state_the_reason_is_told(tmp_path):
+def test_the_error_names_a_missing_random_state(tmp_path):
     a_classifier([Checkpoint(tmp_path)], random_state=None).fit(X, Y)
     with pytest.raises(ResumeError, match=r"plan\.seed.*\n.*Without a `random_state`"):
         a_classifier([Checkpoint(tmp_path)], random_state=None).fit(X, Y)
 
 
-def test_a_checkpoint_is_no_estimator_and_says_so(tmp_path):
+def test_a_checkpoint_cannot_be_loaded_as_an_estimator(tmp_path):
     a_classifier([Checkpoint(tmp_path)]).fit(X, Y)
     with pytest.raises(FormatError):
         load(CheckpointDirectory(tmp_path).path_of(8))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_loaded_estimator_goes_on_where_the_saved_one_stood(tmp_path, dtype):
+def test_a_loaded_estimator_continues_like_the_saved_one(tmp_path, dtype):
     model = SparseMLPRegressor((12,), epsilon=4, max_iter=9, random_state=0, dtype=dtype)
     for _ in range(3):
         model.partial_fit(X, X[:, 1])

@@ -8,9 +8,8 @@ import pytest
 
 from ratoon.initialise import INITS
 from ratoon.kernels import ACTIVATIONS
-from ratoon.storage import limits, write_document
-from ratoon.storage.header import DTYPES
-from ratoon.storage.rules import RULES
+from ratoon.storage import rules, write_document
+from ratoon.storage.container import DTYPES
 from tests.storage.cases import a_document
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +34,7 @@ def test_the_example_reads_a_network_without_ratoon(tmp_path, widths):
 
 def test_every_rule_and_name_is_in_the_specification():
     text = PAGE.read_text()
-    for number in RULES:
+    for number in rules.RULES:
         assert re.search(rf"^{number}\. ", text, flags=re.MULTILINE), number
     for name in [*ACTIVATIONS, *INITS, *DTYPES]:
         assert re.search(rf"\b{name}\b", text), name
@@ -43,13 +42,13 @@ def test_every_rule_and_name_is_in_the_specification():
 
 def test_the_limits_are_those_of_the_code():
     text = (ROOT / "SECURITY.md").read_text()
-    assert limits.MAX_FILE_BYTES == 64 * 2**30
-    assert limits.MAX_HEADER_BYTES == 2**20
+    assert rules.MAX_FILE_BYTES == 64 * 2**30
+    assert rules.MAX_HEADER_BYTES == 2**20
     for part in (
-        f"| tensors | {limits.MAX_TENSORS} |",
-        f"| {limits.MAX_NETWORKS}, {limits.MAX_LAYERS}, {limits.MAX_ARRAYS} |",
-        f"| {limits.MAX_DEPTH} and {limits.MAX_CONFIG_DEPTH} |",
+        f"| tensors | {rules.MAX_TENSORS} |",
+        f"| {rules.MAX_NETWORKS}, {rules.MAX_LAYERS}, {rules.MAX_ARRAYS} |",
+        f"| {rules.MAX_DEPTH} and {rules.MAX_CONFIG_DEPTH} |",
     ):
         assert part in text
-    assert limits.TEXT_SLACK == 64 * 2**20
-    assert limits.TEXT_FACTOR == 3
+    assert rules.TEXT_SLACK == 64 * 2**20
+    assert rules.TEXT_FACTOR == 3

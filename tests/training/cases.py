@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from ratoon.network import SparseMLP
-from ratoon.training import Callback, Training, TrainingData, TrainingPlan
+from ratoon.training import Callback, Training, TrainingData, TrainingPlan, TrainingState
 
 
 def samples(n=41, n_features=30, n_classes=3, seed=0):
@@ -20,7 +20,8 @@ def start(**more):
 
 def training(plan=None, network=None, *, n=41, **more):
     network = start() if network is None else network
-    data = TrainingData.of(*samples(n), network.dtype)
+    dtype = (network.network if isinstance(network, TrainingState) else network).dtype
+    data = TrainingData.of(*samples(n), dtype)
     return Training(network, data, TrainingPlan(n_epochs=3) if plan is None else plan, **more)
 
 

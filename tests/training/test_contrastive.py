@@ -79,12 +79,12 @@ def test_the_number_of_threads_changes_nothing():
     assert_array_equal(one.weights, three.weights)
 
 
-def test_training_may_go_on_beyond_its_plan():
+def test_training_can_continue_beyond_its_plan():
     training = trained(SET(), n_epochs=2, run=5)
     assert training.epochs_done == 5
     assert training.history[-1].rewired > 0
 
 
-def test_divergence_is_told():
+def test_divergence_raises_an_error():
     with pytest.raises(DivergenceError, match="try a tenth"):
         trained(Static(), learning_rate=1e38, optimizer=SGD(0.9))

@@ -10,7 +10,14 @@ from ratoon.kernels import Step
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam, cosine
-from ratoon.training import Callback, EarlyStopping, Training, TrainingData, TrainingPlan
+from ratoon.training import (
+    Callback,
+    EarlyStopping,
+    Training,
+    TrainingData,
+    TrainingPlan,
+    TrainingState,
+)
 from tests.training.cases import (
     Diary,
     accuracy,
@@ -23,7 +30,7 @@ from tests.training.cases import (
 # --------------------------------------------------------------------------------------- history
 
 
-def test_an_epochs_record_tells_what_happened():
+def test_the_record_of_an_epoch_holds_its_results():
     run = training(
         TrainingPlan(
             learning_rate=0.1, schedule=cosine, n_epochs=4, batch_size=10, evolution=SET(zeta=0.5)
@@ -97,7 +104,7 @@ def test_callbacks_are_called_in_order():
     ]  # fmt: skip
 
 
-def test_a_callback_sees_the_epoch_it_is_told_of():
+def test_a_callback_gets_the_record_of_the_epoch_that_has_ended():
     class Look(Diary):
         def on_epoch_end(self, training, record):
             self.pages.append((training.epochs_done, len(training.history), record.epoch))
@@ -118,7 +125,7 @@ def test_a_callback_may_stop_training():
     assert diary.pages[-1] == "end"
 
 
-def test_who_asks_for_rewirings_gets_them_and_changes_nothing():
+def test_a_callback_that_needs_rewirings_gets_them_and_changes_nothing():
     class Listener(Diary):
         needs_rewirings = True
 
@@ -135,7 +142,7 @@ def test_who_asks_for_rewirings_gets_them_and_changes_nothing():
     assert watched.rewired_by_layer == alone.rewired_by_layer == np.sum(told, axis=0).tolist()
 
 
-def test_the_plain_callback_does_nothing():
+def test_the_base_callback_does_nothing():
     one, other = training(callbacks=[Callback()]), training()
     one.run()
     other.run()
@@ -176,7 +183,7 @@ def test_early_stopping_goes_back_to_the_best_epoch():
     assert_same_network(run.network, scores.kept[1])
 
 
-def test_who_goes_on_later_may_keep_the_last_network():
+def test_the_last_network_can_be_kept_to_train_on():
     scores = Scores(0.9, 0.5, 0.4)
     run = stopped(scores, EarlyStopping(patience=2))
     run.run(restore_best=False)
@@ -202,9 +209,9 @@ def test_a_score_must_be_better_by_more_than_the_tolerance():
 # ------------------------------------------------------------------------- trouble and interruption
 
 
-def test_divergence_is_an_error_that_says_what_to_do():
+def test_the_error_of_divergence_suggests_a_smaller_learning_rate():
     run = training(TrainingPlan(learning_rate=1e30, n_epochs=5), callbacks=[diary := Diary()])
-    with pytest.raises(DivergenceError, match=r"diverged.*\n.*learning rate there is 1e\+30"):
+    with pytest.raises(DivergenceError, match=r"diverged.*\n.*learning rate is 1e\+30"):
         run.run()
     assert diary.pages[-1] == "end"
 
@@ -252,7 +259,7 @@ def test_six_epochs_are_three_and_three(optimizer, dropout):
     first = training(plan, start(dropout=dropout))
     first.run(3)
     # All that a later process would have: the network, the number of epochs, and the plan.
-    then = training(plan, first.network.copy(), epochs_done=3)
+    then = training(plan, TrainingState(first.network.copy(), epochs_done=3))
     then.run()
     assert_same_network(whole.network, then.network)
     losses = first.history.column("loss") + then.history.column("loss")
@@ -363,7 +370,7 @@ def test_dropout_changes_training_and_not_prediction():
     assert not np.array_equal(network.layers[0].weights, plain.network.layers[0].weights)
 
 
-def test_dropout_is_drawn_anew_at_every_step():
+def test_dropout_is_drawn_again_at_every_step():
     # Tiny learning rate: the loss changes only by what drops out.
     plan = TrainingPlan(learning_rate=1e-20, n_epochs=5, shuffle=False)
     run = training(plan, start(dropout=0.5))
@@ -415,7 +422,7 @@ def test_the_count_never_drifts():
     assert set(run.history.column("n_connections")) == {sum(counts)}
 
 
-def test_a_full_layer_stays_as_it_is_while_others_rewire():
+def test_a_full_layer_does_not_change_while_others_rewire():
     network = SparseMLP.start((30, 40, 3), epsilon=5, seed=0)
     assert network.layers[1].topology.is_full
     run = training(TrainingPlan(n_epochs=3, evolution=SET()), network)

@@ -17,7 +17,7 @@ def shown(n_epochs=3, ncols=120, **more):
     return run, screen, bar
 
 
-def test_it_tells_epoch_loss_score_and_connections():
+def test_it_shows_epoch_loss_score_and_connections():
     held = TrainingData.of(*samples(9, seed=1), np.float32)
     run, screen, _ = shown(validation=held, scorer=accuracy)
     run.run()
@@ -45,7 +45,7 @@ def test_it_leaves_out_what_a_narrow_terminal_has_no_room_for(ncols, told):
         assert lines[-1].count("#") >= 9  # no Unicode outside a terminal
 
 
-def test_a_training_that_goes_on_starts_its_bar_anew():
+def test_a_training_that_continues_begins_a_new_bar():
     run, screen, _ = shown(4)
     run.run(2)
     assert " 50%" in screen.getvalue()

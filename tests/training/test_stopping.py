@@ -16,7 +16,7 @@ def test_patience_is_counted_from_the_best_epoch():
     assert (stopping.best_epoch, stopping.best_score) == (1, 0.3)
 
 
-def test_the_first_epoch_is_the_best_so_far_whatever_its_score():
+def test_the_first_epoch_is_the_best_with_any_score():
     stopping, _ = observed([-float("inf")], patience=3)
     assert stopping.best_epoch == 0
     assert stopping.best_network is not None

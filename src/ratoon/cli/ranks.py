@@ -59,7 +59,7 @@ def average_every_from(text: str) -> int | str | None:
 def distributed(
     communicator: Any | None, average_every: str, *, tell: Callable[[str], None] | None = None
 ) -> Iterator[list[Any]]:
-    """Train on all ranks inside the block; yields the callbacks this requires.
+    """Yield the callbacks that train together with the other ranks.
 
     An error on one rank ends all of them, because the others would wait for it forever.
     """
@@ -67,11 +67,10 @@ def distributed(
     if communicator is None:
         yield []
         return
-    from ratoon.distributed import Follow, train_together
+    from ratoon.distributed import DataParallel
 
     try:
-        with train_together(communicator, average_every=every, tell=tell):
-            yield [Follow(communicator)]
+        yield [DataParallel(communicator, every, tell)]
     except BaseException as error:
         if communicator.size > 1:
             communicator.abort(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What training needs of a transport: who am I, sum this, take that from rank 0."""
+"""Communicator: the operations that training needs of a transport."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ratoon.arrays import Array
 
 
 class Communicator(Protocol):
-    """A group of ranks that call the same methods in the same order."""
+    """A group of ranks, which must all call the same methods in the same order."""
 
     @property
     def rank(self) -> int:
-        """Number of this one, from 0."""
+        """Number of this rank, from 0."""
         ...
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         ...
 
     def add(self, values: Array) -> None:
-        """Replace an array by its sum over all ranks, in place, the same bits on each."""
+        """Sum an array over all ranks in place; all get the same bits."""
         ...
 
     def take_first(self, values: Array) -> None:
-        """Replace an array by that of rank 0, in place."""
+        """Replace the content of an array by that of rank 0."""
         ...
 
     def from_first(self, value: Any) -> Any:
-        """Return what rank 0 gave: something small, for it is pickled."""
+        """Return the value of rank 0, which is pickled and should be small."""
         ...
 
 
 class SingleRank:
-    """Nobody else.
+    """A group of one rank.
 
     Examples
     --------
@@ -52,19 +52,19 @@ class SingleRank:
     size = 1
 
     def add(self, values: Array) -> None:
-        """Leave the sum of one as it is."""
+        """Do nothing: the sum over one rank is its own array."""
 
     def take_first(self, values: Array) -> None:
-        """Leave one's own as it is."""
+        """Do nothing: this is rank 0."""
 
     def from_first(self, value: Any) -> Any:
-        """Return one's own."""
+        """Return the value."""
         return value
 
 
 @dataclass
 class ThreadRanks:
-    """Ranks as threads of one process: to try and to test, not to gain speed.
+    """Ranks that are threads of one process, for tests; they are not faster than one.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class ThreadRanks:
     def run(self, work: Callable[[Communicator], Any]) -> list[Any]:
         """Call ``work`` once per rank, each in a thread; return the results by rank.
 
-        The first error of any rank is raised here, and ends the others.
+        The first error of any rank ends the others and is raised here.
         """
         results: list[Any] = [None] * self.size
         errors: list[BaseException] = []
@@ -111,12 +111,12 @@ class ThreadRanks:
         return results
 
     def exchange(self, rank: int, value: Any) -> list[Any]:
-        """Return what every rank has brought to this meeting."""
+        """Return the values of all ranks, once each has given its own."""
         self._places[rank] = value
         self._barrier.wait(self.timeout)
-        everything = list(self._places)
+        values = list(self._places)
         self._barrier.wait(self.timeout)
-        return everything
+        return values
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a step costs and what sending it costs, and how to train together in view of that."""
+"""StepCost: the times of computing and sending a step, and how to train together with them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FAIR = 1.0
-"""Gradients are added up at every step while sending them takes at most as long as computing them:
-two ranks are then no slower than one, and more of them faster."""
+MAX_SENDING = 1.0
+"""Gradients are summed at every step if sending them takes at most this times their computation:
+two ranks are then not slower than one, and more ranks are faster."""
 
-LEAST = 0.1
-"""Where that is not so, averages are taken so rarely that sending costs this share of computing."""
+AVERAGING_COST = 0.1
+"""Otherwise averages are taken so rarely that sending takes this fraction of computing."""
 
 N_REPEATS = 3
 
@@ -24,11 +24,11 @@ class StepCost:
     Parameters
     ----------
     computing : float
-        Gradients of a rank's share of a minibatch.
+        Computing the gradients of a rank's part of a minibatch.
     sending : float
-        Adding up one array of the size of all weights over the ranks.
+        Summing one array of the size of all weights over the ranks.
     n_arrays : int
-        Arrays of that size that an average has to send: weights, and what the optimizer keeps.
+        Arrays of that size that an average sends: weights and the optimizer's state.
     """
 
     computing: float
@@ -37,7 +37,7 @@ class StepCost:
 
     @property
     def average_every(self) -> int | None:
-        """None to add up gradients at every step, or how many steps to take between averages.
+        """Steps between two averages, or None to sum gradients at every step.
 
         Examples
         --------
@@ -46,21 +46,23 @@ class StepCost:
         >>> StepCost(computing=0.002, sending=0.05, n_arrays=2).average_every
         500
         """
-        if self.sending <= FAIR * self.computing:
+        if self.sending <= MAX_SENDING * self.computing:
             return None
-        return math.ceil(self.n_arrays * self.sending / (LEAST * max(self.computing, 1e-9)))
+        return math.ceil(
+            self.n_arrays * self.sending / (AVERAGING_COST * max(self.computing, 1e-9))
+        )
 
     def __str__(self) -> str:
         every = self.average_every
-        way = "gradients are added up" if every is None else f"averaging every {every} steps"
+        chosen = "gradients are summed" if every is None else f"averaging every {every} steps"
         return (
-            f"a step computes for {1000 * self.computing:.3g} ms and would send for"
-            f" {1000 * self.sending:.3g} ms: {way}"
+            f"computing a step takes {1000 * self.computing:.3g} ms, sending it"
+            f" {1000 * self.sending:.3g} ms: {chosen}"
         )
 
 
 def best_seconds(run: Callable[[], object]) -> float:
-    """Return the shortest time of several runs: the one least disturbed by others."""
+    """Return the shortest time of several runs, the one with the least interference."""
     spent = []
     for _ in range(N_REPEATS):
         started = time.perf_counter()

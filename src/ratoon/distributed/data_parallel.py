@@ -1,7 +1,8 @@
-"""Data parallel steps: gradients of shares, added up; or local steps, averaged now and then."""
+"""Data parallel steps: gradients summed over the ranks, or local steps and averages."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,44 +15,58 @@ from ratoon import kernels
 from ratoon.arrays import Array
 from ratoon.distributed.communicator import Communicator
 from ratoon.distributed.cost import StepCost, best_seconds
-from ratoon.distributed.exchange import check_agreement, share_layer
+from ratoon.distributed.exchange import check_agreement, share_layer, share_training
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import Clock
 from ratoon.kernels import NativeNetwork, Step
 from ratoon.rng import derive_seed
-from ratoon.training import Training
-from ratoon.training.runner import run_by
+from ratoon.training import Callback, Training
+from ratoon.training.runner import StepRunner, run_in_block
 
 AverageEvery = int | Literal["auto"] | None
 
 
 @dataclass
-class DataParallel:
-    """Takes steps together with other ranks.
+class DataParallel(Callback):
+    """Callback that trains together with other ranks.
+
+    Give it to an estimator or to a `Training` on every rank.  All ranks begin with the state of
+    rank 0, so put it after a `ratoon.storage.Checkpoint`, which only rank 0 has: training then
+    resumes on any number of ranks.
 
     Parameters
     ----------
     communicator : Communicator
-        The group.
+        The group of ranks.
     average_every : int, None or "auto", default="auto"
-        None: gradients are added up at every step, and the result is that of one rank up to the
-        order of sums.  A number: every rank takes that many steps on its own share, and then
-        weights and optimizer state are averaged: less to send, another algorithm (local SGD).
-        ``"auto"``: one of the two, by what computing and sending cost before the first step.
-    tell : callable, optional
-        Told on rank 0 what was measured and chosen.
+        None: gradients are summed at every step, and the result is that of one rank up to the
+        order of sums.  A number: every rank takes that many steps on its own part of the
+        minibatches, and then weights and optimizer state are averaged.  That sends less and is
+        another algorithm (local SGD).  ``"auto"``: one of the two, by the measured costs of
+        computing and sending.
+    log : callable, optional
+        Called on rank 0 with a line about what was measured and chosen.
 
     Attributes
     ----------
     cost : StepCost or None
         What was measured, once ``"auto"`` has chosen.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPClassifier
+    >>> from ratoon.distributed import SingleRank
+    >>> together = DataParallel(SingleRank())
+    >>> model = SparseMLPClassifier((4,), max_iter=2, callbacks=together, random_state=0)
+    >>> model.fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).n_iter_
+    2
     """
 
     communicator: Communicator
     average_every: AverageEvery = "auto"
-    tell: Callable[[str], None] | None = None
+    log: Callable[[str], None] | None = None
     cost: StepCost | None = field(default=None, init=False)
-    _room: Array = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+    _buffer: Array = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
     def __post_init__(self) -> None:
         every = self.average_every
@@ -60,7 +75,15 @@ class DataParallel:
                 f'`average_every` must be at least 1, "auto" or None, got {every!r}.'
             )
 
-    # ----------------------------------------------------------------------------- the runner
+    # ----------------------------------------------------------------- callback and step runner
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Take over the state of rank 0."""
+        share_training(self.communicator, training)
+
+    def step_runner(self) -> StepRunner:
+        """Return this object, which takes the steps."""
+        return self
 
     def train(
         self,
@@ -73,13 +96,13 @@ class DataParallel:
         """Take the steps from the clock's to ``stop``; return the mean loss."""
         if training.network.weight_type == "bfloat16":
             raise InvalidParameterError(
-                "weights kept in bfloat16 cannot be trained by several ranks: averages would be"
-                " rounded away.  Use float32."
+                "weights kept in bfloat16 cannot be trained by several ranks: rounding would undo"
+                " the averages.  Use float32."
             )
         native = training.network.native(training.plan.loss, training.plan.n_threads)
         steps = training.plan.steps(clock, stop)
         batches = [order[at : at + batch] for at in range(0, order.size, batch)]
-        average_every = self._chosen(training, native, batches[0])
+        average_every = self._chosen_average_every(training, native, batches[0])
         if average_every is None:
             sums = [
                 self._step(training, native, rows, step, clock.step + number)
@@ -96,14 +119,14 @@ class DataParallel:
         return total / max(order.size, 1)
 
     def agree(self, training: Training) -> None:
-        """Take over the layers of rank 0 after a rewiring, and compare what all have."""
+        """Take over the layers of rank 0 after a rewiring, and compare them between the ranks."""
         for index, layer in enumerate(training.network.layers):
             share_layer(self.communicator, layer)
             check_agreement(self.communicator, layer, f"layer {index + 1}")
 
-    # -------------------------------------------------------------------------- which way
+    # ------------------------------------------------------------- sums of gradients or averages
 
-    def _chosen(
+    def _chosen_average_every(
         self, training: Training, native: NativeNetwork, rows: NDArray[np.int64]
     ) -> int | None:
         if self.average_every != "auto":
@@ -111,29 +134,29 @@ class DataParallel:
         if self.communicator.size == 1:
             return None
         if self.cost is None:
-            # What rank 0 has measured counts, so that all go the same way.
+            # All ranks use what rank 0 has measured, so that they choose the same.
             self.cost = self.communicator.from_first(self._measured(training, native, rows))
-            if self.tell is not None and self.communicator.rank == 0:
-                self.tell(str(self.cost))
+            if self.log is not None and self.communicator.rank == 0:
+                self.log(str(self.cost))
         return self.cost.average_every
 
     def _measured(
         self, training: Training, native: NativeNetwork, rows: NDArray[np.int64]
     ) -> StepCost:
-        mine = self._share(rows)
-        flat = self._room_for(training)
+        mine = self._part_of(rows)
+        flat = self._buffer_for(training)
         computing = best_seconds(lambda: self._gradients(training, native, mine, 0, flat))
         flat[:] = 0
-        self.communicator.add(flat)  # whoever computes longer is waited for here, not below
+        self.communicator.add(flat)  # waits here, not below, for ranks that compute longer
         sending = best_seconds(lambda: self.communicator.add(flat))
         layer = training.network.layers[0]
         return StepCost(computing, sending, 1 + len(layer.state))
 
     # ------------------------------------------------------------------------------ together
 
-    def _share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        shares = np.array_split(rows, self.communicator.size)
-        return np.ascontiguousarray(shares[self.communicator.rank])
+    def _part_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        parts = np.array_split(rows, self.communicator.size)
+        return np.ascontiguousarray(parts[self.communicator.rank])
 
     def _step(
         self,
@@ -143,12 +166,12 @@ class DataParallel:
         step: Step,
         number: int,
     ) -> tuple[float, float]:
-        """Add up the gradients of all shares, and let every rank take the same step.
+        """Sum the gradients of all ranks, and take the same step on each.
 
         Returns the summed loss and weight of the minibatch.
         """
-        mine, data = self._share(rows), training.data
-        flat = self._room_for(training)
+        mine, data = self._part_of(rows), training.data
+        flat = self._buffer_for(training)
         if mine.size:
             loss = self._gradients(training, native, mine, number, flat)
             weight = mine.size if data.weights is None else float(data.weights[mine].sum())
@@ -176,7 +199,7 @@ class DataParallel:
         number: int,
         flat: Array,
     ) -> float:
-        """Put the gradients of this rank's samples one after the other; return the mean loss."""
+        """Write the gradients of this rank's samples into ``flat``; return the mean loss."""
         parts = iter(np.split(flat, np.cumsum(_sizes(training))))
         pairs = [(next(parts), next(parts)) for _ in training.network.layers]
         loss, _, _ = native.gradients(
@@ -192,15 +215,15 @@ class DataParallel:
         )
         return loss
 
-    def _room_for(self, training: Training) -> Array:
-        """Return room for all gradients, the weight of the samples and their loss."""
+    def _buffer_for(self, training: Training) -> Array:
+        """Return an array for all gradients, the weight of the samples and their loss."""
         size, dtype = sum(_sizes(training)) + 2, training.network.dtype
-        if self._room.size != size or self._room.dtype != dtype:
-            self._room = np.zeros(size, dtype=dtype)
-        return self._room
+        if self._buffer.size != size or self._buffer.dtype != dtype:
+            self._buffer = np.zeros(size, dtype=dtype)
+        return self._buffer
 
     def _dropout_seed(self, training: Training) -> int:
-        # Ranks hold different samples, so they must not drop the same neurons for them.
+        # Ranks have different samples, and must not drop the same neurons for them.
         return derive_seed(training.plan.seed, "dropout", self.communicator.rank)
 
     def _update(self, training: Training, flat: Array, step: Step) -> None:
@@ -230,10 +253,10 @@ class DataParallel:
         steps: list[Step],
         number: int,
     ) -> float:
-        """Take some steps alone, then average with the others; return the summed loss."""
+        """Take some steps alone, then average over the ranks; return the summed loss."""
         data, total = training.data, 0.0
         for count, (rows, step) in enumerate(zip(batches, steps, strict=True)):
-            mine = self._share(rows)
+            mine = self._part_of(rows)
             if mine.size == 0:
                 continue
             outcome = native.train(
@@ -262,9 +285,24 @@ class DataParallel:
 
 
 def _sizes(training: Training) -> list[int]:
-    """Return how many weights and biases each layer has, one after the other."""
+    """Return the numbers of weights and of biases, layer by layer."""
     layers = training.network.layers
     return [size for layer in layers for size in (layer.weights.size, layer.bias.size)]
+
+
+class Follow(Callback):
+    """Callback that takes over the state of rank 0; a `DataParallel` callback does so by itself.
+
+    .. deprecated:: 1.0
+        It is of use next to `train_together` only.
+    """
+
+    def __init__(self, communicator: Communicator) -> None:
+        self.communicator = communicator
+
+    def on_fit_begin(self, training: Training) -> None:
+        """Take over the state of rank 0."""
+        share_training(self.communicator, training)
 
 
 @contextmanager
@@ -274,20 +312,17 @@ def train_together(
     average_every: AverageEvery = "auto",
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[DataParallel]:
-    """Let every training inside the block be shared with the other ranks.
+    """Train together with other ranks in every training inside the block.
 
-    Parameters are those of `DataParallel`.
-
-    Examples
-    --------
-    >>> from ratoon import SparseMLPClassifier
-    >>> from ratoon.distributed import SingleRank
-    >>> model = SparseMLPClassifier((4,), max_iter=2, random_state=0)
-    >>> with train_together(SingleRank()):
-    ...     _ = model.fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
-    >>> model.n_iter_
-    2
+    .. deprecated:: 1.0
+        Give a `DataParallel` as callback instead.
     """
+    warnings.warn(
+        "train_together will be removed in the next version; give the estimator or the Training"
+        " callbacks=[DataParallel(communicator)].",
+        DeprecationWarning,
+        stacklevel=3,
+    )
     runner = DataParallel(communicator, average_every, tell)
-    with run_by(runner):
+    with run_in_block(runner):
         yield runner

@@ -1,4 +1,4 @@
-"""A layer of rank 0 becomes that of all ranks, array by array: nothing is pickled or held twice."""
+"""Broadcast the layers and the training state of rank 0 to all ranks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,28 @@ from ratoon.arrays import Array
 from ratoon.distributed.communicator import Communicator
 from ratoon.errors import RatoonError
 from ratoon.layers import SparseLayer
+from ratoon.storage import state_from_parts, state_to_parts
 from ratoon.topology import Topology
+from ratoon.training import Training
+
+
+def share_training(communicator: Communicator, training: Training) -> None:
+    """Continue on every rank where rank 0 is: network, optimizer state, history, early stopping."""
+    values, arrays, networks = state_to_parts(training.state)
+    values, arrays, n_networks = communicator.from_first((values, arrays, len(networks)))
+    if communicator.rank != 0:
+        network = training.network
+        networks = [network, *(network.copy() for _ in range(n_networks - 1))]
+    for network in networks:
+        for layer in network.layers:
+            share_layer(communicator, layer)
+    if communicator.rank != 0:
+        own = {name: array.copy() for name, array in arrays.items()}
+        training.continue_from(state_from_parts(values, own, networks))
 
 
 def share_layer(communicator: Communicator, layer: SparseLayer) -> None:
-    """Make a layer what it is on rank 0; indices are checked on the way."""
+    """Replace a layer by that of rank 0, array by array; indices are checked on the way."""
     old = layer.topology
     shape, tile, grouped, sizes = communicator.from_first(
         (old.shape, old.tile, old.grouped, (old.starts.size, old.packed.size))
@@ -33,9 +50,9 @@ def share_layer(communicator: Communicator, layer: SparseLayer) -> None:
 
 
 def _shared(communicator: Communicator, array: Array, size: int) -> Array:
-    room = array if array.size == size else np.empty(size, dtype=array.dtype)
-    communicator.take_first(room)
-    return room
+    received = array if array.size == size else np.empty(size, dtype=array.dtype)
+    communicator.take_first(received)
+    return received
 
 
 def check_agreement(communicator: Communicator, layer: SparseLayer, name: str) -> None:
@@ -45,7 +62,7 @@ def check_agreement(communicator: Communicator, layer: SparseLayer, name: str) -
     mine = int.from_bytes(digest.digest()[:4], "little")
     summed = np.array([mine, mine * mine], dtype=np.float64)
     communicator.add(summed)
-    # Equal numbers, and only those, have size * sum of squares = square of sum.
+    # size * sum of squares = square of sum holds for equal numbers only.
     if communicator.size * summed[1] - summed[0] ** 2 > 1e-9 * summed[0] ** 2:
         raise RatoonError(
             f"ranks disagree about {name} after a rewiring.\n"

@@ -11,7 +11,7 @@ from ratoon.errors import RatoonError
 
 
 class MPICommunicator:
-    """All processes that ``mpiexec`` has started.
+    """The processes that ``mpiexec`` has started.
 
     ``mpiexec -n 2 ratoon train data.npz --distributed mpi`` trains on two of them.
     """
@@ -22,7 +22,7 @@ class MPICommunicator:
         except ImportError:
             raise RatoonError(
                 "training over MPI needs mpi4py and an MPI library.\n"
-                "  Try: pip install 'ratoon[mpi]', which brings both."
+                "  Try: pip install 'ratoon[mpi]', which installs both."
             ) from None
         self._mpi = MPI
         self._world = MPI.COMM_WORLD if communicator is None else communicator
@@ -34,22 +34,22 @@ class MPICommunicator:
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
         return int(self._world.Get_size())
 
     def add(self, values: NDArray[Any]) -> None:
-        """Replace an array by its sum over all processes."""
+        """Sum an array over all processes in place."""
         self._world.Allreduce(self._mpi.IN_PLACE, values, op=self._mpi.SUM)
 
     def take_first(self, values: NDArray[Any]) -> None:
-        """Replace an array by that of rank 0."""
+        """Replace the content of an array by that of rank 0."""
         self._world.Bcast(values, root=0)
 
     def from_first(self, value: Any) -> Any:
-        """Return what rank 0 gave."""
+        """Return the value of rank 0."""
         return self._world.bcast(value, root=0)
 
     def abort(self, message: str) -> None:
-        """End all processes: one that waits for a dead one would wait for ever."""
+        """End all processes; otherwise they would wait for this one forever."""
         print(f"ratoon: rank {self.rank} of {self.size}: {message}", file=sys.stderr, flush=True)
         self._world.Abort(1)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fit_report import check_report_path, write_fit_report
-from ratoon.estimators.fitting import Progress, learn_scaling, start_network
+from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.presets import Settings, Shape, resolve
 from ratoon.estimators.sklearn_callbacks import (
@@ -41,6 +41,7 @@ from ratoon.training import (
     Training,
     TrainingData,
     TrainingPlan,
+    TrainingState,
 )
 
 _ROWS_AT_ONCE = 32
@@ -91,7 +92,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         -------
         self
         """
-        fresh = not (self.warm_start and hasattr(self, "_progress"))
+        fresh = not (self.warm_start and hasattr(self, "_state"))
         y = targets_or_labels(X, y)
         if report is None:
             return self._train(X, y, sample_weight, eval_set, fresh=fresh)
@@ -106,7 +107,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
                 "  Only `fit` sees all samples, and so can hold some of them back."
             )
-        fresh = not hasattr(self, "_progress")
+        fresh = not hasattr(self, "_state")
         return self._train(
             X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
         )
@@ -128,11 +129,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         labelled = self._labelled(X, y, sample_weight, reset=fresh)
         if fresh:
             self._learn_targets(labelled, classes)
-            shape = self._shape_of(labelled)
+            shape = self._shape = self._shape_of(labelled)
             seed = draw_root(self.random_state)
         else:
             self._compare_targets(labelled, classes)
-            shape, seed = self._progress.shape, self._progress.seed
+            shape, seed = self._shape, self._state.seed
         # Who wants to watch the epochs wants epochs.
         may_solve = fresh and not one_epoch and not getattr(self, "_skl_callbacks", None)
         if may_solve and is_to_be_solved(given, shape, labelled.x, eval_set):
@@ -147,21 +148,21 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             found = self._strengths("f", labelled, held, settings)
             settings = replace(settings, evolution=replace(settings.evolution, strength=found))
         if fresh:
-            progress = self._begin(labelled, held, settings, shape, seed)
+            state = self._begin(labelled, held, settings, shape, seed)
         else:
-            progress = self._progress
-            self._refuse_sparse_if_centred(labelled.x, progress)
-        validation = self._validation(labelled, held, eval_set, settings, progress)
-        if not fresh and (not one_epoch or progress.epochs_done >= settings.max_iter):
-            progress.begin_cycle(settings.optimizer.n_states)
-        if self.early_stopping and progress.stopping is None:
-            progress.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
+            state = self._state
+            self._refuse_sparse_if_centred(labelled.x, state.network)
+        validation = self._validation(labelled, held, eval_set, settings, state.network)
+        if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
+            state.begin_cycle(settings.optimizer.n_states)
+        if self.early_stopping and state.stopping is None:
+            state.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
         relay = None
         if HAS_PROTOCOL and not one_epoch:
             relay = Relay(self, X, y, sample_weight, settings.max_iter)
         callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
-        training = self._training(labelled, held, validation, settings, progress, callbacks)
-        self._run(training, progress, n_epochs=1 if one_epoch else None)
+        training = self._training(labelled, held, validation, settings, state, callbacks)
+        self._run(training, n_epochs=1 if one_epoch else None)
         if relay is not None:
             relay.finish()
         return self
@@ -176,18 +177,16 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             seed,
         )
         network = committee.network
-        progress = Progress(seed, shape, network, rewired=[0] * len(network.layers))
-        progress.history.append(record)
-        progress.epochs_done = 1
-        self._progress = progress
-        self._publish()
+        state = TrainingState(network, seed, epochs_done=1)
+        state.history.append(record)
+        self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
         return self
 
     def _begin(
         self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
-    ) -> Progress:
+    ) -> TrainingState:
         scaling = learn_scaling(
             labelled.x,
             labelled.weights_without(held),
@@ -207,7 +206,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             seed=seed,
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
-        return Progress(seed, shape, network, rewired=[0] * len(network.layers))
+        return TrainingState(network, seed)
 
     def _strengths(
         self, how: Any, labelled: Labelled, held: Rows | None, settings: Settings
@@ -226,10 +225,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         held: Rows | None,
         validation: TrainingData | None,
         settings: Settings,
-        progress: Progress,
+        state: TrainingState,
         callbacks: list[Callback],
     ) -> Training:
-        network = progress.latest
+        network = state.network
         batch = min(settings.batch_size, labelled.n_samples)
         plan = TrainingPlan(
             loss=self._loss(),
@@ -241,7 +240,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             n_epochs=settings.max_iter,
             evolution=settings.evolution,
             shuffle=bool(self.shuffle),
-            seed=progress.cycle_seed,
+            seed=state.cycle_seed,
             n_threads=threads_for(self.n_jobs, network.n_connections * batch),
         )
         data = TrainingData.of(
@@ -251,73 +250,55 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             weights=self._weigh(labelled),
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
         )
-        return Training(
-            network,
-            data,
-            plan,
-            epochs_done=progress.epochs_done,
-            evolution_state=progress.evolution_state,
-            validation=validation,
-            scorer=self._score,
-            stopping=progress.stopping if self.early_stopping else None,
-            callbacks=callbacks,
+        training = Training(
+            state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
         )
+        if not self.early_stopping:
+            training.stopping = None  # one of an earlier call keeps its best network
+        return training
 
-    def _run(self, training: Training, progress: Progress, *, n_epochs: int | None) -> None:
+    def _run(self, training: Training, *, n_epochs: int | None) -> None:
+        state = training.state
         try:
-            # `progress` keeps the latest network beside the best, to go on from.
+            # The state keeps the latest network next to the best one, to train on.
             training.run(n_epochs, restore_best=False)
-            if not progress.latest.is_finite():
+            if not state.network.is_finite():
                 raise DivergenceError(
                     "training diverged: weights are not finite after the last step.\n"
                     f"  The learning rate is {training.plan.learning_rate:.3g}; try a tenth of it,"
                     f" scale the features, or clip them."
                 )
         except DivergenceError:
-            # Never keep a network that is not made of numbers.
+            # Never keep a network with weights that are not finite.
             self._forget()
-            if progress.best is not progress.latest:
-                progress.latest = progress.best.copy()
-                self._remember(progress, training)
+            if state.best is not state.network:
+                state.network = state.best.copy()
+                self._publish(state)
             raise
         except BaseException:
-            # Interrupted: what was learnt so far is there to use, and to go on from.
-            self._remember(progress, training)
+            # After an interruption the network can be used and trained on.
+            self._publish(state)
             raise
-        self._remember(progress, training)
+        self._publish(state)
 
     def _forget(self) -> None:
-        """Be as if never fitted: a network and classes of different fits must not meet."""
-        self.__dict__.pop("_progress", None)
+        """Remove what an earlier fit left: networks and classes of two fits must not mix."""
+        self.__dict__.pop("_state", None)
         self.__dict__.pop("network_", None)
 
-    def _remember(self, progress: Progress, training: Training) -> None:
-        """Take over what a training has come to."""
-        before = len(progress.history) - progress.epochs_done
-        for record in training.history:
-            progress.history.append(replace(record, epoch=record.epoch + before))
-        progress.epochs_done = training.epochs_done
-        progress.evolution_state = training.evolution_state
-        progress.rewired = [
-            old + new for old, new in zip(progress.rewired, training.rewired_by_layer, strict=True)
-        ]
-        self._progress = progress
-        self._publish()
-
-    def _publish(self) -> None:
-        """Set the fitted attributes from where training stands."""
-        progress = self._progress
-        self.network_ = progress.best
-        self.history_ = progress.history
-        self.n_iter_ = len(progress.history)
-        self.loss_curve_ = progress.history.column("loss")
+    def _publish(self, state: TrainingState) -> None:
+        """Keep what training has reached, and set the fitted attributes from it."""
+        self._state = state
+        self.network_ = state.best
+        self.history_ = state.history
+        self.n_iter_ = len(state.history)
+        self.loss_curve_ = state.history.column("loss")
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else None
-        scores = progress.history.column("validation_score")
+        scores = state.history.column("validation_score")
         self.validation_scores_ = scores if any(s is not None for s in scores) else None
         self.best_iteration_ = None
-        if progress.stopping is not None and progress.stopping.best_epoch >= 0:
-            before = self.n_iter_ - progress.epochs_done
-            self.best_iteration_ = before + progress.stopping.best_epoch
+        if state.stopping is not None and state.stopping.best_epoch >= 0:
+            self.best_iteration_ = state.epochs_before + state.stopping.best_epoch
 
     # ---------------------------------------------------------------------- parameters, data
 
@@ -349,21 +330,20 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         held: Rows | None,
         eval_set: Any,
         settings: Settings,
-        progress: Progress,
+        network: SparseMLP,
     ) -> TrainingData | None:
         if held is not None:
             validation = labelled.take(held)
         elif eval_set is not None:
             validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
-            self._refuse_sparse_if_centred(validation.x, progress)
+            self._refuse_sparse_if_centred(validation.x, network)
         else:
             return None
         targets = self._encode(validation.y, replace(settings, label_smoothing=0.0), "`eval_set`")
-        dtype = progress.latest.dtype
-        return TrainingData.of(validation.x, targets, dtype, weights=validation.weights)
+        return TrainingData.of(validation.x, targets, network.dtype, weights=validation.weights)
 
-    def _refuse_sparse_if_centred(self, x: Samples, progress: Progress) -> None:
-        if x.is_sparse and progress.latest.scaling.shift is not None:
+    def _refuse_sparse_if_centred(self, x: Samples, network: SparseMLP) -> None:
+        if x.is_sparse and network.scaling.shift is not None:
             raise InvalidInputError(
                 "the network began with dense samples and centres its features; it cannot be"
                 " trained or validated on sparse ones.\n"

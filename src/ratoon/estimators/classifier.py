@@ -26,7 +26,7 @@ from ratoon.estimators.targets import (
 )
 from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
-from ratoon.storage.fields import Fields
+from ratoon.storage.rules import Fields
 from ratoon.training import TrainingData
 
 CLASSIFIER_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.reading)

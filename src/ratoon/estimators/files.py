@@ -1,4 +1,4 @@
-"""Save an estimator to one safe file, and load it."""
+"""Save an estimator to a file, and load it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.state import from_state, to_state
 from ratoon.storage import Document, read_document, write_document
-from ratoon.storage.paths import PathLike, shown
+from ratoon.storage.atomic import PathLike, shown
 
 
 def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) -> None:
@@ -21,14 +21,14 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
     estimator : estimator
         Fitted.
     path : path
-        Where to.
+        The file to write.
     optimizer : bool, default=True
-        Also save what the optimizer keeps, which is needed to train on exactly.
+        Also save the optimizer's state, which is needed to continue training exactly.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter was set to something impossible after the fit: nobody could load it.
+        If a parameter was set to an impossible value after the fit, which could not be loaded.
 
     Examples
     --------
@@ -47,14 +47,14 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
 
 
 def load(path: PathLike) -> Any:
-    """Return the estimator in a file: it predicts the same, and trains on where it stood.
+    """Return the estimator in a file, to predict with and to continue training.
 
     Nothing in the file is executed, and all of it is checked before any of it is used.
 
     Raises
     ------
     FormatError
-        If the file is damaged, or is not one of an estimator.
+        If the file is damaged, or does not hold an estimator.
     """
     document = read_document(path)
     try:

@@ -1,10 +1,9 @@
-"""From settings and data to a network in training: the steps between `fit` and the epoch loop."""
+"""What `fit` prepares before the epoch loop: the scaling of samples and the first network."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -14,63 +13,18 @@ import scipy.sparse
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Settings, Shape
-from ratoon.evolution import State
-from ratoon.history import History
 from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
-from ratoon.rng import derive_seed
 from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 from ratoon.topology import Topology, Within
-from ratoon.training import EarlyStopping
-
-
-@dataclass
-class Progress:
-    """Where training stands: all that is needed to go on exactly, beside parameters and data.
-
-    A *cycle* is one training of ``max_iter`` epochs.  Going on after its end begins another: the
-    learning-rate schedule starts again, with new random numbers and a clean optimizer state.
-    """
-
-    seed: int
-    shape: Shape
-    latest: SparseMLP
-    cycle: int = 0
-    epochs_done: int = 0
-    stopping: EarlyStopping | None = None
-    history: History = field(default_factory=History)
-    rewired: list[int] = field(default_factory=list)
-    evolution_state: State | None = None
-
-    @property
-    def cycle_seed(self) -> int:
-        """Root of this cycle's random numbers."""
-        return derive_seed(self.seed, "cycle", self.cycle) if self.cycle else self.seed
-
-    @property
-    def best(self) -> SparseMLP:
-        """The network to predict with: the best one where early stopping keeps it."""
-        if self.stopping is not None and self.stopping.best_network is not None:
-            return self.stopping.best_network
-        return self.latest
-
-    def begin_cycle(self, n_states: int) -> None:
-        """Start another training from the network that is best so far."""
-        self.latest = self.best.copy() if self.best is not self.latest else self.latest
-        for layer in self.latest.layers:
-            layer.clear_state(n_states)
-        self.cycle += 1
-        self.epochs_done = 0
-        self.stopping = None
-        self.evolution_state = None
 
 
 def learn_scaling(
     x: Any, weights: Array | None, *, scale: str | None, clip: float, dtype: str
 ) -> Scaling:
-    """Learn from the training rows how samples are to be read; constant features become 0."""
+    """Compute the scaling of samples from the training rows; constant features become 0."""
     found = feature_statistics(x, weights)
     if dtype == "float32" and found.largest > float(np.finfo(np.float32).max):
         raise InvalidInputError(
@@ -86,9 +40,9 @@ def learn_scaling(
             ConstantFeatureWarning,
             stacklevel=6,
         )
-    # Centring would turn every zero of a sparse matrix into something else.
+    # Centring would make every zero of a sparse matrix non-zero.
     shift = None if wrap(x).is_sparse else found.mean
-    # What float32 cannot hold would become infinite.
+    # Larger factors would become infinite in float32.
     factors = np.minimum(found.factors(), 1e37) if dtype != "float64" else found.factors()
     return Scaling(shift, factors, clip)
 
@@ -103,7 +57,7 @@ def start_network(
     n_threads: int,
     guide: Array | None = None,
 ) -> SparseMLP:
-    """Draw the network a training starts from; its first connections by strengths, if given."""
+    """Draw the first network; ``guide`` holds the strengths that guide its first connections."""
     widths = settings.widths(shape)
     topologies = None if topology is None else checked_topologies(topology, widths)
     if guide is not None and (topologies is None or topologies[0] is None):
@@ -132,7 +86,7 @@ def start_network(
 def checked_topologies(
     given: Sequence[Any], widths: Sequence[int]
 ) -> list[Topology | Within | None]:
-    """Return one topology, limit or None per layer; layers that were not given are None.
+    """Return one topology, limit or None per layer; None for layers that are not given.
 
     Examples
     --------

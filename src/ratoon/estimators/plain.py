@@ -1,6 +1,6 @@
-"""Constructor parameters as plain JSON values, and back.
+"""Constructor parameters as JSON values, and back.
 
-Only what is on a list can come back: nothing in a file ever names code to run.
+Only objects of listed classes can be read: a file cannot name code to run.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ratoon.evolution import STRATEGIES
 from ratoon.optimizers import OPTIMIZERS
 
 EXACT_INTEGER = 2**53
-"""Larger ones are written as text: not every reader of JSON keeps them."""
+"""Larger integers are written as text: not every reader of JSON keeps them exactly."""
 
 
 class NotPlain(Exception):
-    """A value that cannot be written down."""
+    """A value that cannot be written to a file."""
 
 
 def known_classes() -> dict[str, Callable[..., Any]]:
-    """Return the classes whose objects can be written down, by name: plain dataclasses all."""
+    """Return the classes, all of them dataclasses, whose objects can be written, by name."""
     listed = [*STRATEGIES.values(), *OPTIMIZERS.values()]
     return {made.__name__: made for made in listed if isinstance(made, type) and is_dataclass(made)}
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value of dictionaries, lists, strings, numbers, truth values and None.
+    """Return a value as dictionaries, lists, strings, numbers, truth values and None.
 
     Examples
     --------

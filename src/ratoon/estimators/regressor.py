@@ -16,7 +16,7 @@ from ratoon.estimators.presets import Settings
 from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
 from ratoon.samples.statistics import feature_statistics
-from ratoon.storage.fields import Fields
+from ratoon.storage.rules import Fields
 from ratoon.training import TrainingData
 
 REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.is_for_numbers)

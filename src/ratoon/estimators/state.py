@@ -1,8 +1,9 @@
-"""A fitted estimator as plain values, arrays and networks, and back: what a file holds of it."""
+"""A fitted estimator as JSON values, arrays and networks, and back: the content of its file."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,14 @@ from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
 from ratoon.estimators.plain import NotPlain, from_plain, to_plain
-from ratoon.estimators.progress_state import (
-    progress_from_plain,
-    progress_to_plain,
-    shape_from_plain,
-    shape_to_plain,
-)
+from ratoon.estimators.presets import Shape
 from ratoon.estimators.regressor import SparseMLPRegressor
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
-from ratoon.storage.fields import Fields
-from ratoon.storage.histories import history_from_arrays, history_to_arrays
-from ratoon.storage.limits import MAX_WIDTH
-from ratoon.storage.rules import Violation
+from ratoon.storage.rules import EXACT_INTEGER, MAX_WIDTH, Fields, Violation
+from ratoon.storage.training_state import Parts, state_from_parts, state_to_parts
 from ratoon.topology import Within
-
-State = tuple[dict[str, Any], dict[str, Array], list[SparseMLP]]
 
 ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
     "SparseMLPClassifier": SparseMLPClassifier,
@@ -36,9 +28,9 @@ ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
 }
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
-"""Parameters that a fitted network no longer needs; kept only if they are plain values."""
+"""Parameters that a fitted network no longer needs; kept only if they are JSON values."""
 
-_EVOLUTION = "evolution/"
+_SHAPE = {"n_samples", "n_features", "n_outputs", "is_classifier"}
 _KEYS = {"estimator", "parameters", "not_saved", "n_features", "shape", "progress", "targets"}
 
 
@@ -46,11 +38,11 @@ class UnsavedParameterWarning(UserWarning):
     """A parameter cannot be written to a file, and training on needs it."""
 
 
-def to_state(estimator: BaseSparseMLP) -> State:
-    """Return all of a fitted estimator: plain JSON values, arrays by name, networks.
+def to_state(estimator: BaseSparseMLP) -> Parts:
+    """Return a fitted estimator as JSON values, arrays by name, and networks.
 
-    Parameters that are functions or objects of the user's own cannot be written down; a warning
-    names them if training on would need them.
+    Functions and objects of the user's own classes cannot be written to a file; a warning names
+    the parameters that have them, if training on needs these.
 
     Examples
     --------
@@ -60,7 +52,6 @@ def to_state(estimator: BaseSparseMLP) -> State:
     >>> bool(np.all(again.predict([[0.5, 0.5]]) == model.predict([[0.5, 0.5]])))
     True
     """
-    progress = estimator._progress
     parameters, not_saved = {}, []
     for name, value in estimator.get_params(deep=False).items():
         try:
@@ -78,9 +69,8 @@ def to_state(estimator: BaseSparseMLP) -> State:
             stacklevel=2,
         )
     targets, arrays = estimator._target_state()
-    arrays.update(history_to_arrays(progress.history))
-    for name, values in (progress.evolution_state or {}).items():
-        arrays[_EVOLUTION + name] = values
+    progress, of_training, networks = state_to_parts(estimator._state)
+    arrays.update(of_training)
     if hasattr(estimator, "feature_names_in_"):
         arrays["feature_names"] = np.array([str(name) for name in estimator.feature_names_in_])
     config = {
@@ -88,20 +78,17 @@ def to_state(estimator: BaseSparseMLP) -> State:
         "parameters": parameters,
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
-        "shape": shape_to_plain(progress.shape),
-        "progress": progress_to_plain(progress),
+        "shape": asdict(estimator._shape),
+        "progress": progress,
         "targets": targets,
     }
-    networks = [progress.latest]
-    if progress.best is not progress.latest:
-        networks.append(progress.best)
     return config, arrays, networks
 
 
 def from_state(
     config: dict[str, Any], arrays: dict[str, Array], networks: list[SparseMLP]
 ) -> BaseSparseMLP:
-    """Return the estimator that `to_state` was given, able to predict and to train on.
+    """Return the estimator that `to_state` was given, to predict with and to train on.
 
     Raises
     ------
@@ -134,7 +121,7 @@ def _build(
     if config["not_saved"]:
         warnings.warn(
             f"{config['not_saved']} could not be saved with this estimator and have their default"
-            f" values. It predicts the same; set them again before you train it on.",
+            f" values. It predicts the same; set them again before training it on.",
             UnsavedParameterWarning,
             stacklevel=4,
         )
@@ -144,15 +131,10 @@ def _build(
         if names.shape != (estimator.n_features_in_,):
             raise FormatError(f"{names.size} names for {estimator.n_features_in_} features")
         estimator.feature_names_in_ = names
-    history = history_from_arrays(arrays)
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
-    progress = progress_from_plain(config["progress"], shape_from_plain(config["shape"]), networks)
-    progress.history = history
-    if progress.evolution_state is not None:
-        named = [name for name in arrays if name.startswith(_EVOLUTION)]
-        state = {name.removeprefix(_EVOLUTION): arrays.pop(name) for name in named}
-        progress.evolution_state = state
+    estimator._shape = _shape_from(config["shape"])
+    state = state_from_parts(config["progress"], arrays, networks)
     if arrays:
         raise FormatError(f"unknown arrays {sorted(arrays)}")
     expected = (estimator.n_features_in_, estimator._n_outputs())
@@ -162,23 +144,32 @@ def _build(
                 f"a network from {network.widths[0]} to {network.widths[-1]} for an estimator of"
                 f" {expected[0]} features and {expected[1]} outputs"
             )
-    estimator._progress = progress
-    estimator._publish()
-    if any(layer.allowed is not None for layer in progress.latest.layers):
-        # A fit that begins anew must keep to the limits, too.
-        estimator.topology = [limit_of(layer) for layer in progress.latest.layers]
+    estimator._publish(state)
+    if any(layer.allowed is not None for layer in state.network.layers):
+        # A fit from the beginning must respect the limits, too.
+        estimator.topology = [limit_of(layer) for layer in state.network.layers]
     return estimator
 
 
+def _shape_from(stored: Any) -> Shape:
+    fields = Fields(stored, "shape", _SHAPE)
+    return Shape(
+        fields.integer("n_samples", 1, EXACT_INTEGER),
+        fields.integer("n_features", 1, MAX_WIDTH),
+        fields.integer("n_outputs", 1, MAX_WIDTH),
+        fields.flag("is_classifier"),
+    )
+
+
 def limit_of(layer: SparseLayer) -> Within | None:
-    """Return the limit of a layer, with the share of it that is in use."""
+    """Return the limit of a layer, with the fraction of it that is in use."""
     if layer.allowed is None:
         return None
     return Within(layer.allowed, max(layer.n_connections, 1) / layer.allowed.n_connections)
 
 
 def _check(estimator: BaseSparseMLP, kept: dict[str, Any]) -> None:
-    """Raise if a parameter is not what it may be."""
+    """Raise if a parameter has an impossible value."""
     estimator._checked_parameters()
-    if "random_state" in kept:  # a plain value: looking at it draws nothing
+    if "random_state" in kept:  # a JSON value, from which nothing is drawn
         draw_root(estimator.random_state)

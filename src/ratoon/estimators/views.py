@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.datasets import MIN_COVERAGE, Dataset
-from ratoon.estimators.fitting import Progress
 from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.names import align_samples, warn_of_missing
 from ratoon.estimators.planning import FitPlan, make_plan
@@ -20,13 +19,15 @@ from ratoon.estimators.report import FitReport, make_report
 from ratoon.estimators.threads import threads_for
 from ratoon.network import SparseMLP
 from ratoon.topology import Within
+from ratoon.training import TrainingState
 
 
 class NetworkViews:
     """Weights, importances, report and plan of an estimator."""
 
     network_: SparseMLP
-    _progress: Progress
+    _state: TrainingState
+    _shape: Shape
     _is_classifier: bool
     topology: Any
     n_jobs: Any
@@ -116,14 +117,14 @@ class NetworkViews:
     def report_(self) -> FitReport:
         """Table of the layers: connections, density asked for and achieved, memory, rewired."""
         check_is_fitted(self)
-        progress = self._progress
-        settings = resolve(self._checked_parameters(), progress.shape)
+        state, shape = self._state, self._shape
+        settings = resolve(self._checked_parameters(), shape)
         n_layers = len(self.network_.layers)
         given = [layer is not None for layer in self.topology or []]
         given += [False] * (n_layers - len(given))
-        if self.network_.widths != settings.widths(progress.shape):
+        if self.network_.widths != settings.widths(shape):
             given = [True] * n_layers  # a network that was solved for: nobody asked for densities
-        return make_report(self.network_, progress.history, settings, progress.rewired, given)
+        return make_report(self.network_, state.history, settings, state.rewired_by_layer, given)
 
     def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
         """Tell memory and time of a fit before anything is allocated.

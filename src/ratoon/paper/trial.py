@@ -32,7 +32,7 @@ from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.samples.statistics import feature_statistics
-from ratoon.training import Callback, Training, TrainingData, TrainingPlan
+from ratoon.training import Callback, Training, TrainingData, TrainingPlan, TrainingState
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,9 @@ def run_trial(
         return TrainingData.of(x[rows], one_hot[rows], network.dtype)
 
     training = Training(
-        network,
+        TrainingState(network, seed, history=trial.history),
         data_of(train_rows),
         settings.plan(strategy, seed, n_threads),
-        history=trial.history,
         validation=data_of(validation_rows) if validation_rows.size else None,
         scorer=_accuracy,
         callbacks=[_TestAccuracy(trial, x[test_rows], n_threads), *callbacks],

@@ -1,8 +1,8 @@
 """Replace a file as a whole or not at all.
 
-The new content goes to a temporary name in the same directory and is brought to the disk before it
-takes the old file's name.  Whatever happens on the way (a full disk, a kill, a power cut), the name
-always leads to one complete file: the old or the new.
+The new content is written to a temporary file in the same directory and flushed to the disk before
+it is renamed.  After a full disk, a kill or a power cut, the name refers to one complete file: the
+old or the new.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.problems import SaveError
+from ratoon.errors import RatoonError
 
 if sys.platform == "darwin":
     import fcntl
 
+PathLike = str | os.PathLike[str]
 TEMPORARY = re.compile(r"\.ratoon-[0-9a-f]{16}\.tmp")
-"""Names of files under way; one left behind by a killed process may be removed."""
-
+"""Names of unfinished files; one that a killed process left can be removed."""
 _FLAGS = (
     os.O_CREAT
     | os.O_EXCL
@@ -35,23 +34,38 @@ _FLAGS = (
 )
 
 
+class SaveError(RatoonError, OSError):
+    """A file could not be written; a file that existed before still exists, unchanged."""
+
+
+def shown(path: PathLike) -> str:
+    r"""Return a path as text that can be printed, for any bytes in its name.
+
+    Examples
+    --------
+    >>> shown("model\udce9.ratoon")
+    'model\\udce9.ratoon'
+    """
+    return os.fsdecode(path).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def replace_file(
     path: PathLike,
     fill: Callable[[int], None],
     *,
     check: Callable[[str], None] | None = None,
 ) -> None:
-    """Write a file by ``fill(descriptor)``, then let it take the place of ``path``.
+    """Write a new file by ``fill(descriptor)``, then rename it to ``path``.
 
     Parameters
     ----------
     path : path
-        Where to; a symbolic link is followed, so that it goes on pointing to the file.
+        The file to replace; a symbolic link is followed, and continues to point to the file.
     fill : callable
         Writes the content to the open descriptor it is given.
     check : callable, optional
-        Called with the temporary name once the content is on disk; if it raises, the old file
-        stays.
+        Called with the temporary name once the content is on disk; if it raises, the old file is
+        kept.
 
     Raises
     ------
@@ -86,7 +100,7 @@ def replace_file(
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
-    """Write every byte, however many calls it takes."""
+    """Write every byte, in as many calls as it takes."""
     with memoryview(data) as view:
         done = 0
         while done < view.nbytes:
@@ -94,14 +108,14 @@ def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Bring a directory's entries to the disk, where the system can."""
+    """Flush a directory's entries to the disk, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that has nothing to bring
+        if error.errno != errno.EINVAL:  # a file system without such a flush
             raise
     finally:
         os.close(descriptor)
@@ -119,7 +133,7 @@ def _write_temporary(temporary: str, target: str, fill: Callable[[int], None]) -
 
 def _sync(descriptor: int) -> None:
     if sys.platform == "darwin":
-        # There, fsync leaves the data in the drive's cache.
+        # On macOS, fsync leaves the data in the drive's cache.
         with suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
             return
@@ -127,7 +141,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _keep_permissions(descriptor: int, target: str) -> None:
-    """Take over who may read the old file: a private model stays private when saved again."""
+    """Copy the permissions of the old file: a private model stays private when saved again."""
     if hasattr(os, "fchmod"):
         with suppress(FileNotFoundError):
             os.fchmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
@@ -143,11 +157,11 @@ def _final_target(path: PathLike) -> str:
         raise _explained(error, path, done=False, left=False) from None
     if stat.S_ISREG(mode):
         return target
-    code, what = errno.EINVAL, "it is there and is no regular file"
+    code, what = errno.EINVAL, "it exists and is not a regular file"
     if stat.S_ISDIR(mode):
         code, what = errno.EISDIR, "it is a directory"
     elif stat.S_ISLNK(mode):
-        code, what = errno.ELOOP, "its links lead round in a circle"
+        code, what = errno.ELOOP, "its symbolic links form a cycle"
     raise SaveError(code, f"not saved: {what}", shown(path))
 
 
@@ -166,7 +180,7 @@ def _explained(error: OSError, path: PathLike, *, done: bool, left: bool) -> Sav
     if done:
         message = f"saved, but {reason}: it might not survive a power cut"
     else:
-        message = f"not saved: {reason}. A file that was there before is untouched"
+        message = f"not saved: {reason}. A file that existed before is unchanged"
         if left:
             message += "; an unfinished one named .ratoon-*.tmp could not be removed"
     return SaveError(error.errno, message, shown(path))

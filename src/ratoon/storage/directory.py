@@ -1,30 +1,114 @@
-"""A directory of checkpoints: the last two, numbered, under a lock."""
+"""A directory of checkpoints: the last two, numbered, under a lock.
+
+The lock is held by one process at a time, and freed by the system when the process dies.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 import warnings
+import weakref
 from contextlib import suppress
 from typing import Self
 
-from ratoon.errors import FormatError, InvalidParameterError
-from ratoon.storage.atomic import TEMPORARY, sync_folder
+from ratoon.errors import FormatError, InvalidParameterError, RatoonError
+from ratoon.storage.atomic import TEMPORARY, PathLike, shown, sync_folder
 from ratoon.storage.document import Document
-from ratoon.storage.locks import DirectoryLock
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.problems import CheckpointWarning
-from ratoon.storage.reading import read_document
-from ratoon.storage.writing import write_document
+from ratoon.storage.read import read_document
+from ratoon.storage.write import write_document
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+LOCK_NAME = "lock"
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN)
 NAME = re.compile(r"checkpoint-([0-9]{8,12})\.ratoon")
 KEPT = 2
 
 
-class CheckpointDirectory:
-    """Writes numbered checkpoints, keeps the last two, and finds the newest that is whole.
+class LockedError(RatoonError, OSError):
+    """Another process is using a checkpoint directory."""
 
-    Reading needs no lock.  Writing does: use it as a context manager.
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be read or written, or continues on another processor."""
+
+
+class DirectoryLock:
+    """Exclusive lock on a directory, held from `acquire` to `release`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mine, other = DirectoryLock(folder), DirectoryLock(folder)
+    ...     mine.acquire()
+    ...     try:
+    ...         other.acquire()
+    ...     except LockedError as error:
+    ...         print(error.strerror)
+    ...     mine.release()
+    in use by this process; wait for it to end, or choose another directory
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        self._folder = os.fspath(folder)
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._descriptor is not None
+
+    def acquire(self) -> None:
+        """Take the lock, or raise `LockedError` without waiting if another object has it."""
+        if self.held:
+            return
+        descriptor = os.open(os.path.join(self._folder, LOCK_NAME), _FLAGS, 0o666)
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            holder = _read_holder(descriptor)
+            os.close(descriptor)
+            if error.errno not in _BUSY:
+                raise
+            raise LockedError(
+                error.errno,
+                f"in use by {holder}; wait for it to end, or choose another directory",
+                shown(self._folder),
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        _HELD.add(self)
+        # For the message above; the lock itself does not depend on this number.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            _HELD.discard(self)
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.release()
+
+
+class CheckpointDirectory:
+    """Numbered checkpoints, of which the last two are kept.
+
+    Reading needs no lock.  Writing does: use the object as a context manager.
 
     Examples
     --------
@@ -43,7 +127,7 @@ class CheckpointDirectory:
     # -------------------------------------------------------------------------------- locking
 
     def acquire(self) -> None:
-        """Make the directory if it is not there, lock it, and clear what killed writers left.
+        """Create the directory if needed, lock it, and remove files that killed writers left.
 
         Raises
         ------
@@ -58,7 +142,7 @@ class CheckpointDirectory:
                     os.unlink(os.path.join(self.path, name))
 
     def release(self) -> None:
-        """Let others in."""
+        """Unlock the directory."""
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -71,7 +155,7 @@ class CheckpointDirectory:
     # -------------------------------------------------------------------------------- content
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the checkpoints there are, smallest first."""
+        """Return the numbers of the existing checkpoints in ascending order."""
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:
@@ -79,17 +163,17 @@ class CheckpointDirectory:
         return sorted(int(found.group(1)) for found in map(NAME.fullmatch, names) if found)
 
     def path_of(self, number: int) -> str:
-        """Return where a checkpoint is or would be."""
+        """Return the path of the checkpoint with this number."""
         return os.path.join(self.path, f"checkpoint-{number:08d}.ratoon")
 
     def save(self, number: int, document: Document) -> None:
-        """Write a checkpoint, read it back, and only then remove all but the one before it.
+        """Write a checkpoint, read it back, and then remove all but the one before it.
 
-        Checkpoints with higher numbers are removed too: they belong to a future that was given
-        up when training went back to an earlier one.
+        Checkpoints with higher numbers are removed too: training has returned to an earlier epoch
+        and will write them again.
         """
         if not self._lock.held:
-            raise RuntimeError("the directory must be locked before it is written to.")
+            raise RuntimeError("lock the directory before writing to it.")
         if document.kind != "checkpoint" or not 0 <= number < 10**12:
             raise InvalidParameterError(
                 f"a checkpoint with a number of at most 12 digits is needed, got a {document.kind}"
@@ -103,46 +187,79 @@ class CheckpointDirectory:
                     os.unlink(self.path_of(other))
 
     def latest(self) -> tuple[int, Document] | None:
-        """Return number and content of the newest checkpoint that is whole; None if none is there.
+        """Return number and content of the newest intact checkpoint; None if there is none.
 
-        Where the newest cannot be used, a `CheckpointWarning` says why and the one before it is
-        taken.
+        If the newest cannot be used, the one before it is returned, with a `CheckpointWarning`.
 
         Raises
         ------
         FormatError
             If there are checkpoints and none can be used.
         """
-        troubles: list[str] = []
+        problems: list[str] = []
         for number in reversed(self.numbers()):
             try:
                 document = read_document(self.path_of(number), kind="checkpoint")
             except FileNotFoundError:
-                continue  # its writer has made a newer one meanwhile
+                continue  # its writer has replaced it by a newer one
             except (FormatError, OSError) as error:
-                troubles.append(str(error))
+                problems.append(str(error))
                 continue
-            if troubles:
+            if problems:
                 warnings.warn(
-                    f"going back to {shown(self.path_of(number))}, because\n  "
-                    + "\n  ".join(troubles),
+                    f"using the older {shown(self.path_of(number))}, because\n  "
+                    + "\n  ".join(problems),
                     CheckpointWarning,
                     stacklevel=2,
                 )
             return number, document
-        if troubles:
+        if problems:
             raise FormatError(
-                f"{shown(self.path)}: no checkpoint can be used:\n  " + "\n  ".join(troubles)
+                f"{shown(self.path)}: no checkpoint can be used:\n  " + "\n  ".join(problems)
             )
-        # All that were listed are gone: a writer at work replaced them, so look again.
+        # A writer has replaced all that were listed, so list them again.
         return self.latest() if self.numbers() else None
 
 
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        # Far behind the process number in the file, which stays readable.
+        os.lseek(descriptor, 2**20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _read_holder(descriptor: int) -> str:
+    number = b""
+    with suppress(OSError):
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        number = os.read(descriptor, 20)
+    if not number.isdigit():
+        return "another process"
+    if int(number) == os.getpid():
+        return "this process"
+    return f"process {int(number)}"
+
+
+def _forget_in_child() -> None:
+    """Close inherited descriptors: a child must not keep the lock when its parent is gone."""
+    for lock in list(_HELD):
+        lock.release()
+
+
 def _make_durably(folder: str) -> None:
-    """Make a directory, and those above it, so that they are there after a power cut."""
+    """Create a directory and its parents so that they survive a power cut."""
     if not os.path.isdir(folder):
         above = os.path.dirname(folder)
         _make_durably(above)
         with suppress(FileExistsError):
             os.mkdir(folder)
         sync_folder(above)
+
+
+_HELD: weakref.WeakSet[DirectoryLock] = weakref.WeakSet()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,8 +1,11 @@
-"""Document: what a file holds, in memory; and its outline, which is all of it but the numbers."""
+"""Document: the content of a file in memory; and its outline, which is all but array values."""
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,35 +14,149 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.network import SparseMLP
 from ratoon.storage import strict_json
-from ratoon.storage.arrays import ArrayOutline
-from ratoon.storage.fields import Fields
-from ratoon.storage.header import Tensor
-from ratoon.storage.limits import (
+from ratoon.storage.container import CODES, DTYPES, Tensor
+from ratoon.storage.networks import NetworkOutline, network_arrays
+from ratoon.storage.rules import (
+    EXACT_INTEGER,
     MAX_ARRAYS,
     MAX_CONFIG_DEPTH,
+    MAX_NAME,
     MAX_NETWORKS,
+    MAX_RANK,
     TEXT_FACTOR,
     TEXT_SLACK,
+    Fields,
+    Violation,
+    check_values,
+    require,
 )
-from ratoon.storage.networks import NetworkOutline, network_arrays
-from ratoon.storage.rules import Violation, require
+
+NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_NAME - 1}}}")
+TEXT = "text"
+MAX_CHARS = 2**20
+
+
+@dataclass(frozen=True)
+class ArrayOutline:
+    """Type and shape of a named array.
+
+    ``type`` is a code of safetensors or ``"text"``.  ``chars`` is the width of text that NumPy
+    keeps at a fixed width; 0 for Python strings in an object array, and for numbers.
+    """
+
+    type: str
+    shape: tuple[int, ...]
+    chars: int = 0
+
+    @classmethod
+    def of(cls, name: str, array: Array) -> ArrayOutline:
+        """Return the outline of an array; raise if it cannot be stored.
+
+        Examples
+        --------
+        >>> ArrayOutline.of("classes", np.array(["lung", "skin"]))
+        ArrayOutline(type='text', shape=(2,), chars=4)
+        """
+        if not NAME.fullmatch(name):
+            raise InvalidInputError(f"{name!r} cannot be the name of an array.")
+        kind = array.dtype.newbyteorder("=")
+        if kind in CODES:
+            return cls(CODES[kind], array.shape)
+        if kind.kind == "U":
+            return cls(TEXT, array.shape, max(1, kind.itemsize // 4))
+        if kind.kind == "O" and all(isinstance(item, str) for item in array.ravel()):
+            return cls(TEXT, array.shape)
+        raise InvalidInputError(
+            f"the array {name!r} of type {array.dtype} cannot be stored; numbers, truth values and"
+            " strings can."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outline as the configuration holds it."""
+        return {"type": self.type, "shape": list(self.shape), "chars": self.chars}
+
+    @classmethod
+    def parse(cls, value: Any, name: str) -> ArrayOutline:
+        """Read an outline from the configuration: rule 5."""
+        require(NAME.fullmatch(name) is not None, 5, "config: an array has an impossible name")
+        fields = Fields(value, f"arrays.{name}", ("type", "shape", "chars"))
+        kind = fields.choice("type", {*DTYPES, TEXT})
+        chars = fields.integer("chars", 0, MAX_CHARS if kind == TEXT else 0)
+        shape = fields.listing("shape", 0, MAX_RANK)
+        for size in shape:
+            holds = type(size) is int and 0 <= size <= EXACT_INTEGER
+            require(holds, 5, f"config: arrays.{name}.shape must hold sizes")
+        return cls(kind, tuple(shape), chars)
+
+    @property
+    def expanded_bytes(self) -> int:
+        """Bytes of memory for text of fixed width, which may be more than the file holds."""
+        return math.prod(self.shape) * self.chars * 4
+
+    def tensors(self, name: str, header: dict[str, Tensor] | None = None) -> dict[str, Tensor]:
+        """Return the tensors of the array; the length of text is in the header only."""
+        if self.type != TEXT:
+            return {f"arrays.{name}": Tensor(self.type, self.shape)}
+        n_bytes = (header or {}).get(f"texts.{name}.bytes", Tensor("U8", (0,)))
+        require(len(n_bytes.shape) == 1, 7, f"the text of {name!r} is not one-dimensional")
+        return {
+            f"texts.{name}.offsets": Tensor("I64", (math.prod(self.shape) + 1,)),
+            f"texts.{name}.bytes": Tensor("U8", n_bytes.shape),
+        }
+
+    def encode(self, name: str, array: Array) -> dict[str, Array]:
+        """Return the array's tensors."""
+        if self.type != TEXT:
+            return {f"arrays.{name}": array}
+        try:
+            encoded = [str(item).encode() for item in array.ravel()]
+        except UnicodeEncodeError:
+            raise InvalidInputError(f"the array {name!r} holds text that is not Unicode.") from None
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(item) for item in encoded], out=offsets[1:])
+        return {
+            f"texts.{name}.offsets": offsets,
+            f"texts.{name}.bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        }
+
+    def build(self, name: str, tensors: dict[str, Array]) -> Array:
+        """Build the array, removing its tensors from ``tensors``: rule 12."""
+        if self.type != TEXT:
+            array = tensors.pop(f"arrays.{name}")
+            check_values(f"arrays.{name}", array)
+            return array
+        offsets = tensors.pop(f"texts.{name}.offsets")
+        raw = tensors.pop(f"texts.{name}.bytes").tobytes()
+        holds = offsets[0] == 0 and offsets[-1] == len(raw) and bool((np.diff(offsets) >= 0).all())
+        require(holds, 12, f"the offsets of the text {name!r} do not fit its bytes")
+        places = offsets.tolist()
+        try:
+            found = [raw[first:last].decode() for first, last in pairwise(places)]
+        except UnicodeDecodeError:
+            raise Violation(12, f"the text {name!r} is not UTF-8") from None
+        if self.chars:
+            fits = all(len(item) <= self.chars and not item.endswith("\0") for item in found)
+            require(fits, 12, f"the text {name!r} does not fit {self.chars} characters")
+        array = np.empty(len(found), dtype=f"<U{self.chars}" if self.chars else object)
+        array[:] = found
+        return array.reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """Plain configuration, named arrays and networks: all that one file holds.
+    """Content of one file: a configuration, named arrays and networks.
 
-    What they mean is the caller's business: an estimator, or a training under way.
+    Their meaning is up to the caller, for instance an estimator or an unfinished training.
 
     Parameters
     ----------
     config : dict
-        Plain JSON values: dictionaries with string keys, lists, strings, finite numbers, truth
+        JSON values: dictionaries with string keys, lists, strings, finite numbers, truth
         values, None.
     arrays : dict of ndarray
         Finite numbers, truth values or strings, by name.
     networks : list of SparseMLP
-        With the optimizer's state, where there is any.
+        With the optimizer's state, if they have one.
     kind : {"model", "checkpoint"}
         A model can be read by every later version; a checkpoint only by the same minor version.
     """
@@ -50,7 +167,7 @@ class Document:
     kind: str = "model"
 
     def without_optimizer(self) -> Document:
-        """Return the same with networks that share all arrays but have no optimizer state."""
+        """Return the document with the same networks, without their optimizer state."""
         bare = [
             SparseMLP(
                 [replace(layer, state=[], bias_state=[]) for layer in network.layers],
@@ -63,7 +180,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Outline:
-    """All of a document but its arrays' contents: what the configuration in a file says."""
+    """The configuration in a file: all of a document but the values of arrays."""
 
     content: dict[str, Any]
     arrays: dict[str, ArrayOutline]
@@ -71,7 +188,7 @@ class Outline:
 
     @classmethod
     def of(cls, document: Document) -> Outline:
-        """Return the outline of a document, or say why it cannot be stored."""
+        """Return the outline of a document; raise if it cannot be stored."""
         strict_json.check_plain(document.config, "config")
         if type(document.config) is not dict:
             raise InvalidInputError("the configuration must be a dictionary.")
@@ -82,7 +199,7 @@ class Outline:
         )
 
     def to_text(self) -> str:
-        """Return the configuration as it stands in the file."""
+        """Return the configuration as JSON text."""
         return strict_json.canonical(
             {
                 "content": self.content,
@@ -116,7 +233,7 @@ class Outline:
         return outline
 
     def tensors(self, header: dict[str, Tensor] | None = None) -> dict[str, Tensor]:
-        """Return all tensors the file must have."""
+        """Return all tensors that the file must have."""
         found: dict[str, Tensor] = {}
         for index, network in enumerate(self.networks):
             found.update(network.tensors(f"networks.{index}"))
@@ -125,7 +242,7 @@ class Outline:
         return found
 
     def encode(self, document: Document) -> dict[str, Array]:
-        """Return the arrays behind all tensors; large ones are not copied."""
+        """Return the arrays of all tensors; large ones are not copied."""
         found: dict[str, Array] = {}
         for index, network in enumerate(document.networks):
             found.update(network_arrays(network, f"networks.{index}"))
@@ -134,7 +251,7 @@ class Outline:
         return {name: np.asarray(array, order="C") for name, array in found.items()}
 
     def build(self, kind: str, tensors: dict[str, Array]) -> Document:
-        """Make the document, taking its arrays out of ``tensors``: rules 10 to 13."""
+        """Build the document, removing its arrays from ``tensors``: rules 10 to 13."""
         networks = [
             network.build(f"networks.{index}", tensors)
             for index, network in enumerate(self.networks)

@@ -1,4 +1,4 @@
-"""Networks in a file: what the configuration says of them, and which tensors they are made of."""
+"""Networks in a file: their outline in the configuration, and their tensors."""
 
 from __future__ import annotations
 
@@ -16,21 +16,90 @@ from ratoon.kernels.bfloat16 import HALF
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
-from ratoon.storage.fields import Fields
-from ratoon.storage.header import Tensor
-from ratoon.storage.limits import MAX_LAYERS, MAX_STATES, MAX_WIDTH
-from ratoon.storage.rules import Violation, require
-from ratoon.storage.topologies import TopologyOutline, topology_arrays
-from ratoon.storage.values import check_halves, check_values
+from ratoon.storage.container import Tensor
+from ratoon.storage.rules import (
+    MAX_LAYERS,
+    MAX_STATES,
+    MAX_TILE,
+    MAX_WIDTH,
+    Fields,
+    Violation,
+    check_halves,
+    check_values,
+    require,
+)
+from ratoon.topology import Topology
 
+Shape = tuple[int, int]
 NUMBER_CODES = {"float32": "F32", "float64": "F64", "bfloat16": "F32"}
 WEIGHT_CODES = {**NUMBER_CODES, "bfloat16": "U16"}
-"""Bits of bfloat16 are written as whole numbers, which every reader of safetensors knows."""
+"""bfloat16 is written as integers, which every reader of safetensors supports."""
+
+
+@dataclass(frozen=True)
+class TopologyOutline:
+    """A topology without its shape and its arrays."""
+
+    tile_in: int
+    tile_out: int
+    grouped: bool
+    n_connections: int
+
+    @classmethod
+    def of(cls, topology: Topology) -> TopologyOutline:
+        """Return the outline of a topology."""
+        return cls(*topology.tile, topology.grouped, topology.n_connections)
+
+    @classmethod
+    def parse(cls, value: Any, where: str, shape: Shape) -> TopologyOutline:
+        """Read an outline from an object of its own: rules 5 and 9."""
+        return cls.take(Fields(value, where, cls.__dataclass_fields__), where, shape)
+
+    @classmethod
+    def take(cls, fields: Fields, where: str, shape: Shape) -> TopologyOutline:
+        """Read an outline from an object with other keys too: rules 5 and 9."""
+        outline = cls(
+            fields.integer("tile_in", 1, MAX_TILE),
+            fields.integer("tile_out", 1, MAX_TILE),
+            fields.flag("grouped"),
+            fields.integer("n_connections", 0, shape[0] * shape[1]),
+        )
+        require(outline.tile_in % 16 == 0, 5, f"config: {where}.tile_in must be a multiple of 16")
+        return outline
+
+    def tensors(self, prefix: str, shape: Shape) -> dict[str, Tensor]:
+        """Return the tensors that a topology must have."""
+        n_tiles = -(-shape[0] // self.tile_in) * -(-shape[1] // self.tile_out)
+        return {
+            f"{prefix}.starts": Tensor("I64", (n_tiles + 1,)),
+            f"{prefix}.packed": Tensor("U32", (self.n_connections,)),
+        }
+
+    def build(self, prefix: str, shape: Shape, arrays: dict[str, Array]) -> Topology:
+        """Build the topology, removing its arrays from ``arrays``: rules 10, 11 and 13."""
+        starts = arrays.pop(f"{prefix}.starts")
+        require(starts[0] == 0, 10, f"{prefix}: the first tile does not start at 0")
+        require(
+            starts[-1] == self.n_connections,
+            10,
+            f"{prefix}: the last tile does not end at n_connections",
+        )
+        require(bool((starts[1:] >= starts[:-1]).all()), 10, f"{prefix}: tile starts decrease")
+        tile, packed = (self.tile_in, self.tile_out), arrays.pop(f"{prefix}.packed")
+        try:
+            return Topology.checked(shape, tile, self.grouped, starts, packed)
+        except InvalidInputError as error:
+            raise Violation(11, f"{prefix}: {error}") from None
+
+
+def topology_arrays(topology: Topology, prefix: str) -> dict[str, Array]:
+    """Return a topology's arrays by tensor name, without copying them."""
+    return {f"{prefix}.starts": topology.starts, f"{prefix}.packed": topology.packed}
 
 
 @dataclass(frozen=True)
 class LayerOutline:
-    """All of a layer but its arrays; ``allowed`` is told only where a layer has a limit."""
+    """A layer without its arrays; ``allowed`` is there only if the layer has a limit."""
 
     n_in: int
     n_out: int
@@ -46,7 +115,9 @@ class LayerOutline:
     def of(cls, layer: SparseLayer) -> LayerOutline:
         """Return the outline of a layer."""
         if len(layer.state) != len(layer.bias_state):
-            raise InvalidInputError("a layer needs as many states of biases as of connections.")
+            raise InvalidInputError(
+                "a layer needs as many optimizer arrays of biases as of connections."
+            )
         return cls(
             *layer.shape,
             TopologyOutline.of(layer.topology),
@@ -85,13 +156,13 @@ class LayerOutline:
             fields.choice("init", INITS),
             allowed,
         )
-        # A rate that becomes 1 when rounded to the network's numbers would drop everything.
+        # A rate that is rounded to 1 in the network's number type would drop every neuron.
         rounded = float(dtype.type(outline.dropout))
         require(rounded < 1.0, 5, f"config: {where}.dropout must be below 1")
         return outline
 
     def tensors(self, prefix: str, dtype: str) -> dict[str, Tensor]:
-        """Return the tensors a layer must have."""
+        """Return the tensors that a layer must have."""
         code, shape = NUMBER_CODES[dtype], (self.n_in, self.n_out)
         values, outputs = (self.topology.n_connections,), (self.n_out,)
         found = {
@@ -107,7 +178,7 @@ class LayerOutline:
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseLayer:
-        """Take the layer's arrays out of ``arrays`` and make it: rules 10 to 14."""
+        """Build the layer, removing its arrays from ``arrays``: rules 10 to 14."""
         shape, allowed = (self.n_in, self.n_out), None
         topology = self.topology.build(prefix, shape, arrays)
         if self.allowed is not None:
@@ -140,7 +211,7 @@ LAYER_KEYS = frozenset(LayerOutline.__dataclass_fields__) - {"topology", "allowe
 
 @dataclass(frozen=True)
 class NetworkOutline:
-    """All of a network but its arrays."""
+    """A network without its arrays."""
 
     dtype: str
     clip: float
@@ -191,7 +262,7 @@ class NetworkOutline:
         )
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
-        """Return the tensors a network must have."""
+        """Return the tensors that a network must have."""
         code = NUMBER_CODES[self.dtype]
         found: dict[str, Tensor] = {}
         for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
@@ -202,7 +273,7 @@ class NetworkOutline:
         return found
 
     def build(self, prefix: str, arrays: dict[str, Array]) -> SparseMLP:
-        """Take the network's arrays out of ``arrays`` and make it."""
+        """Build the network, removing its arrays from ``arrays``."""
         scaling: dict[str, Array | None] = {}
         for name, there in (("shift", self.has_shift), ("scale", self.has_scale)):
             scaling[name] = arrays.pop(f"{prefix}.scaling.{name}") if there else None
@@ -232,7 +303,7 @@ def check_layer_values(name: str, array: Array) -> None:
 
 
 def network_arrays(network: SparseMLP, prefix: str) -> dict[str, Array]:
-    """Return a network's arrays by tensor name, as they lie in memory."""
+    """Return a network's arrays by tensor name, without copying them."""
     found: dict[str, Array] = {}
     for name, array in (("shift", network.scaling.shift), ("scale", network.scaling.scale)):
         if array is not None:

@@ -1,7 +1,7 @@
-"""JSON without its traps: no duplicate keys, no NaN, no numbers that other readers would change.
+"""Strict JSON: no duplicate keys, no NaN, no numbers that other readers would change.
 
-Text is parsed by the standard library with hooks that refuse; written in one canonical form, so
-that equal documents give equal bytes.
+Text is parsed by the standard library, with hooks that refuse these.  It is written in one
+canonical form, so that equal documents give equal bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 
 
 def parse(text: str, *, max_depth: int) -> Any:
-    """Return the value that JSON text stands for.
+    """Parse JSON text.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def parse(text: str, *, max_depth: int) -> Any:
     >>> parse('{"a": 1, "a": 2}', max_depth=2)
     Traceback (most recent call last):
     ...
-    ValueError: the key 'a' is there twice
+    ValueError: the key 'a' occurs twice
     """
     try:
         value = _DECODER.decode(text)
@@ -43,14 +43,14 @@ def parse(text: str, *, max_depth: int) -> Any:
         raise ValueError("nested too deeply") from None
     if depth_of(value) > max_depth:
         raise ValueError(f"nested more than {max_depth} deep")
-    # Half a character can only come from an escape; writing the value again finds it.
+    # A lone surrogate can only come from an escape, and encoding the value finds it.
     if _SURROGATE.search(text) and not _is_text(json.dumps(value, ensure_ascii=False)):
-        raise ValueError("not valid Unicode: a string holds half a character")
+        raise ValueError("not valid Unicode: a string has a lone surrogate")
     return value
 
 
 def canonical(value: Any) -> str:
-    r"""Return the one way to write a value: sorted keys, no spaces, ASCII only.
+    r"""Return the canonical JSON text of a value: sorted keys, no spaces, ASCII only.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def canonical(value: Any) -> str:
 
 
 def check_plain(value: Any, name: str) -> None:
-    """Raise unless a value comes back from JSON exactly as it is.
+    """Raise unless JSON preserves a value exactly.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def check_plain(value: Any, name: str) -> None:
     if kind is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise InvalidInputError(f"`{name}` has the key {key!r}, which is no string.")
+                raise InvalidInputError(f"`{name}` has the key {key!r}, which is not a string.")
             check_plain(key, f"{name} key")
             check_plain(item, f"{name}.{key}")
     elif kind is list:
@@ -96,7 +96,7 @@ def check_plain(value: Any, name: str) -> None:
 
 
 def depth_of(value: Any) -> int:
-    """Return how many containers are inside each other; without recursion.
+    """Return how deeply containers are nested, without recursion.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {key!r} is there twice")
+                raise ValueError(f"the key {key!r} occurs twice")
             seen.add(key)
     return found
 

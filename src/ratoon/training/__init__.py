@@ -1,4 +1,4 @@
-"""Training: the epoch loop, the only place where all rooms below meet."""
+"""Training: the epoch loop, its state, its plan and its callbacks."""
 
 from __future__ import annotations
 
@@ -7,4 +7,6 @@ from ratoon.training.loop import Training as Training
 from ratoon.training.loop import TrainingData as TrainingData
 from ratoon.training.plan import TrainingPlan as TrainingPlan
 from ratoon.training.progress import ProgressBar as ProgressBar
+from ratoon.training.runner import StepRunner as StepRunner
+from ratoon.training.state import TrainingState as TrainingState
 from ratoon.training.stopping import EarlyStopping as EarlyStopping

@@ -1,4 +1,4 @@
-"""Callbacks: what others may do while a network trains."""
+"""Callbacks: code that runs while a network trains."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from ratoon.topology import Rewiring
 
 if TYPE_CHECKING:
     from ratoon.training.loop import Training
+    from ratoon.training.runner import StepRunner
 
 
 class Callback:
-    """Does nothing; override what you need.
+    """Base class of callbacks, which does nothing; override the methods you need.
 
-    ``needs_rewirings`` asks for `on_rewire` to be called, which makes training take the general
+    `on_rewire` is called only where ``needs_rewirings`` is true.  Training then takes the general
     path instead of the in-place one: the same result, somewhat slower.
 
     Examples
@@ -31,13 +32,17 @@ class Callback:
         """Run before the first epoch."""
 
     def on_progress(self, training: Training, steps_done: int) -> None:
-        """Run now and then within an epoch, at most fifty times a second."""
+        """Run repeatedly within an epoch, at most fifty times a second."""
 
     def on_rewire(self, training: Training, rewirings: Sequence[Rewiring]) -> None:
-        """Run after a rewiring, with what it did to every layer."""
+        """Run after a rewiring, with the changes to every layer."""
 
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
         """Run after an epoch; set ``training.should_stop`` to end training."""
 
     def on_fit_end(self, training: Training) -> None:
         """Run after the last epoch, also when training was interrupted."""
+
+    def step_runner(self) -> StepRunner | None:
+        """Return what takes the steps, if not the native minibatch loop of this process."""
+        return None

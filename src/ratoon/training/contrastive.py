@@ -27,15 +27,15 @@ from ratoon.rng import derive_generator, derive_seed
 from ratoon.training.plan import TrainingPlan
 
 Rows = Callable[[NDArray[np.int64]], Array]
-"""From numbers of samples to their features, as rows of features by columns of samples."""
+"""Returns the features of the samples with these numbers, in rows, one column per sample."""
 
 
 class ContrastiveTraining:
     """A machine and a plan; each call of `run_epoch` is one exact epoch.
 
-    As with `Training`, all that is needed to go on is the machine with its optimizer state, the
-    plan, the number of epochs done and what the strategy remembers.  The plan's loss has no
-    meaning here; the loss in the history is the mean squared error of reconstructions.
+    As with `Training`, the machine with its optimizer state, the plan, the number of epochs done
+    and the strategy's memory are enough to continue.  The plan's loss is not used; the loss in the
+    history is the mean squared error of reconstructions.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class ContrastiveTraining:
             machine.clear_state(plan.optimizer.n_states)
 
     def run_epoch(self, rows_of: Rows, n_samples: int) -> EpochRecord:
-        """Take one step per minibatch; rewire before those that ask for it."""
+        """Take one step per minibatch; rewire before the steps where that is due."""
         plan, machine = self.plan, self.machine
         clock = self._clock(n_samples)
         batch = plan.batch_for(n_samples)
@@ -89,13 +89,13 @@ class ContrastiveTraining:
             step = plan.optimizer.step(plan.rate_at(now), now.step)
             machine.descend(contrast, plan.optimizer.rule, step)
             n_here = visible.shape[1]
-            apart = contrast[0][:, n_here:] - visible
-            lost += float(np.einsum("ij,ij->", apart, apart)) / visible.shape[0]
+            error = contrast[0][:, n_here:] - visible
+            lost += float(np.einsum("ij,ij->", error, error)) / visible.shape[0]
         if not np.isfinite(lost):
             raise DivergenceError(
                 f"training diverged: reconstructions are not finite in epoch"
                 f" {self.epochs_done + 1}.\n"
-                f"  The learning rate there is {plan.rate_at(clock):.3g}; try a tenth of it."
+                f"  The learning rate is {plan.rate_at(clock):.3g}; try a tenth of it."
             )
         self.epochs_done += 1
         topology = machine.layer.topology
@@ -113,7 +113,7 @@ class ContrastiveTraining:
         return record
 
     def _clock(self, n_samples: int) -> Clock:
-        """Tell the time; training may go on beyond its plan, and rewires there as at its end."""
+        """Return the time; beyond the end of its plan, training rewires as at the end."""
         clock = self.plan.clock(self.epochs_done, n_samples)
         n_epochs = max(self.plan.n_epochs, self.epochs_done + 1)
         return Clock(clock.step, clock.steps_per_epoch, n_epochs * clock.steps_per_epoch)
@@ -129,7 +129,7 @@ class ContrastiveTraining:
             layer.weights,
             tuple(layer.state),
             layer.init,
-            # The same random numbers as those of the step that comes next.
+            # The same random numbers as those of the next step.
             lambda: self._contrast(visible, clock.step),
             self.plan.n_threads,
             self.plan.rate_at(clock),

@@ -1,8 +1,9 @@
-"""The epoch loop: train, rewire when due, evaluate, remember."""
+"""The epoch loop: train, rewire when due, evaluate, record."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
-from ratoon.errors import DivergenceError, InvalidInputError
+from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.evolution import (
     Clock,
     InPlaceStrategy,
@@ -31,11 +32,12 @@ from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.training.callbacks import Callback
 from ratoon.training.plan import TrainingPlan
-from ratoon.training.runner import current_runner
+from ratoon.training.runner import StepRunner, runner_of_block
+from ratoon.training.state import TrainingState
 from ratoon.training.stopping import EarlyStopping
 
 Scorer = Callable[[Array, "TrainingData"], float]
-"""From raw outputs and the data they belong to, a score; higher is better."""
+"""Computes a score, higher is better, from raw outputs and the data they belong to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class TrainingData:
 
     The offset, of the shape of the targets, is added to the network's outputs: the network then
     learns what the offset leaves unexplained.  Where ``rows`` is given, only those samples are
-    trained on, and none of them had to be copied for that.
+    trained on, without a copy of them.
     """
 
     samples: NativeSamples
@@ -64,7 +66,7 @@ class TrainingData:
         offset: Array | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> TrainingData:
-        """Wrap arrays for a network of this number type; samples are neither copied nor read."""
+        """Wrap arrays for a network of this number type, without copying or reading the samples."""
         if targets.ndim != 2 or x.shape[0] != targets.shape[0]:
             raise InvalidInputError(
                 f"{x.shape[0]} samples need targets of shape (samples, outputs), got"
@@ -81,16 +83,34 @@ class TrainingData:
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are to train on."""
+        """Number of samples to train on."""
         return self.samples.n_rows if self.rows is None else self.rows.size
 
 
 class Training:
     """A network, its data and a plan; each call of `run_epoch` is one exact epoch.
 
-    All that training needs to go on is the network with its optimizer state, the plan, the
-    number of epochs done and ``evolution_state``, what the strategy remembers (nothing, for SET):
-    random numbers are functions of the plan's seed and the epoch.
+    All that changes is in ``state``; random numbers are functions of the plan's seed and the
+    epoch.  So the state, the plan and the data are enough to continue to the same bits.
+
+    Parameters
+    ----------
+    network : SparseMLP or TrainingState
+        What to train: a network from the beginning, or a state from where it is.
+    data : TrainingData
+        What to train on.
+    plan : TrainingPlan
+        How to train.
+    validation : TrainingData, optional
+        Evaluated after every epoch.
+    scorer : callable, optional
+        Scores the validation data; minus its loss by default.
+    stopping : EarlyStopping, optional
+        When to stop before the end of the plan; that of the state by default.
+    callbacks : sequence of Callback
+        Run while training.
+    runner : StepRunner, optional
+        Takes the steps instead of the native loop of this process.
 
     Examples
     --------
@@ -105,42 +125,90 @@ class Training:
 
     def __init__(
         self,
-        network: SparseMLP,
+        network: SparseMLP | TrainingState,
         data: TrainingData,
         plan: TrainingPlan,
         *,
-        epochs_done: int = 0,
-        evolution_state: State | None = None,
-        history: History | None = None,
         validation: TrainingData | None = None,
         scorer: Scorer | None = None,
         stopping: EarlyStopping | None = None,
         callbacks: Sequence[Callback] = (),
+        runner: StepRunner | None = None,
+        **deprecated: Any,
     ) -> None:
-        self.network = network
+        if isinstance(network, SparseMLP):
+            network = TrainingState(network, plan.seed)
+        self.state = network
         self.data = data
         self.plan = plan
-        self.epochs_done = epochs_done
-        self.evolution_state = evolution_state
-        self.history = History() if history is None else history
         self.validation = validation
         self.scorer = scorer
-        self.stopping = stopping
+        if stopping is not None:
+            self.state.stopping = stopping
+        self.stopping = self.state.stopping
         self.callbacks = list(callbacks)
+        self.runner = runner
         self.should_stop = False
         self._pace = Pace()  # of all epochs, whose native networks are one for each
-        self.rewired_by_layer = [0] * len(network.layers)
-        for layer in network.layers:
+        if deprecated:
+            self._set_deprecated(deprecated)
+        for layer in self.network.layers:
             if len(layer.state) != plan.optimizer.n_states:
                 layer.clear_state(plan.optimizer.n_states)
+
+    def _set_deprecated(self, given: dict[str, Any]) -> None:
+        """Set parts of the state that were parameters of their own before version 1.0."""
+        if unknown := sorted(given.keys() - {"epochs_done", "evolution_state", "history"}):
+            raise TypeError(f"Training got unexpected keyword arguments {unknown}.")
+        warnings.warn(
+            f"the parameters {sorted(given)} of Training will be removed in the next version; give"
+            f" a TrainingState instead of a network.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        for name, value in given.items():
+            if value is not None:
+                setattr(self.state, name, value)
+
+    # ---------------------------------------------------------------------- what it has reached
+
+    @property
+    def network(self) -> SparseMLP:
+        """The network as the last step left it."""
+        return self.state.network
+
+    @property
+    def epochs_done(self) -> int:
+        """Completed epochs of the plan."""
+        return self.state.epochs_done
+
+    @property
+    def history(self) -> History:
+        """One record per epoch, also of earlier cycles."""
+        return self.state.history
+
+    @property
+    def evolution_state(self) -> State | None:
+        """What the strategy remembers."""
+        return self.state.evolution_state
+
+    @property
+    def rewired_by_layer(self) -> list[int]:
+        """Connections replaced so far, in each layer."""
+        return self.state.rewired_by_layer
+
+    def continue_from(self, state: TrainingState) -> None:
+        """Continue where another state of the same training is."""
+        self.state.take_over(state)
+        self.should_stop = self.stopping is not None and self.stopping.is_over
 
     # -------------------------------------------------------------------------------- running
 
     def run(self, n_epochs: int | None = None, *, restore_best: bool = True) -> None:
-        """Train to the end of the plan, or for that many epochs, or until told to stop.
+        """Train to the end of the plan, or for ``n_epochs``, or until something stops it.
 
-        Then go back to the best network, where early stopping kept one; not if ``restore_best`` is
-        false, which leaves everything as it is after the last epoch, to go on from there.
+        Then return to the best network, where early stopping kept one.  With
+        ``restore_best=False`` the network stays as the last epoch left it, to train on.
         """
         last = self.plan.n_epochs if n_epochs is None else self.epochs_done + n_epochs
         for callback in self.callbacks:
@@ -155,8 +223,8 @@ class Training:
                 callback.on_fit_end(self)
 
     def run_epoch(self) -> EpochRecord:
-        """Train for one epoch; rewire before any step that asks for it; evaluate; record."""
-        epoch = self.epochs_done
+        """Train for one epoch; rewire before the steps where that is due; evaluate; record."""
+        epoch, state, runner = self.epochs_done, self.state, self._step_runner()
         n_samples = self.data.n_samples
         clock = self.plan.clock(epoch, n_samples)
         stop = clock.step + clock.steps_per_epoch
@@ -165,8 +233,8 @@ class Training:
         due = self.plan.evolution.schedule.due_steps(clock, stop)
         watched = watched_steps(self.plan.evolution, clock, stop)
         pauses = sorted({clock.step, *due, *watched})
-        if self.evolution_state is None:
-            self.evolution_state = self._first_state(order[:batch], clock)
+        if state.evolution_state is None:
+            state.evolution_state = self._first_state(order[:batch], clock)
         rewired, rewire_seconds, train_seconds, total = 0, 0.0, 0.0, 0.0
         native: NativeNetwork | None = None
         for first, last in pairwise([*pauses, stop]):
@@ -175,20 +243,26 @@ class Training:
             if first in due:
                 rewired += self._rewire(clock.at(first), order[here : here + batch])
                 native = None
-                if (runner := current_runner()) is not None:
+                if runner is not None:
                     runner.agree(self)
             if first in watched:
                 self._watch(clock.at(first), order[here : here + batch])
             rewire_seconds += time.perf_counter() - started
             started = time.perf_counter()
-            native = native or self.network.native(self.plan.loss, self.plan.n_threads, self._pace)
             part = order[here : (last - clock.step) * batch]
-            total += self._train(native, part, batch, clock.at(first), last) * part.size
+            if runner is not None:
+                loss = runner.train(self, part, batch, clock.at(first), last)
+            else:
+                plan = self.plan
+                native = native or self.network.native(plan.loss, plan.n_threads, self._pace)
+                loss = self._train(native, part, batch, clock.at(first), last)
+            total += loss * part.size
             train_seconds += time.perf_counter() - started
-        self.epochs_done += 1
+        before = state.epochs_before
+        state.epochs_done += 1
         record = self._evaluated(
             EpochRecord(
-                epoch=epoch,
+                epoch=before + epoch,
                 loss=total / n_samples,
                 learning_rate=self.plan.rate_at(clock),
                 n_connections=self.network.n_connections,
@@ -204,12 +278,22 @@ class Training:
         return record
 
     def restore_best(self) -> None:
-        """Go back to the best network, where early stopping kept one."""
+        """Return to the best network, where early stopping kept one."""
         if self.stopping is not None and self.stopping.best_network is not None:
             self.network.layers = self.stopping.best_network.layers
-            self.evolution_state = None  # it was about other layers
+            self.state.evolution_state = None  # it belongs to other layers
 
     # ------------------------------------------------------------------------------- one epoch
+
+    def _step_runner(self) -> StepRunner | None:
+        offered = [self.runner, *(callback.step_runner() for callback in self.callbacks)]
+        found = [runner for runner in offered if runner is not None]
+        if len(found) > 1:
+            raise InvalidParameterError(
+                f"{len(found)} runners cannot take the steps of one training; give one of them as"
+                f" `runner` or by a callback."
+            )
+        return found[0] if found else runner_of_block()
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
         rows = self.data.rows
@@ -228,9 +312,7 @@ class Training:
         clock: Clock,
         stop: int,
     ) -> float:
-        if (runner := current_runner()) is not None:
-            return runner.train(self, order, batch, clock, stop)
-        progress = partial(self._tell_progress, clock.step % clock.steps_per_epoch)
+        progress = partial(self._report_progress, clock.step % clock.steps_per_epoch)
         outcome = native.train(
             self.data.samples,
             self.data.targets,
@@ -249,12 +331,12 @@ class Training:
             raise DivergenceError(
                 f"training diverged: the loss is not finite at step {outcome.steps_done} of epoch"
                 f" {clock.epoch + 1}.\n"
-                f"  The learning rate there is {self.plan.rate_at(clock):.3g}; try a tenth of it,\n"
+                f"  The learning rate is {self.plan.rate_at(clock):.3g}; try a tenth of it,\n"
                 f"  scale the features, or clip them."
             )
         return outcome.loss
 
-    def _tell_progress(self, steps_before: int, steps_done: int) -> None:
+    def _report_progress(self, steps_before: int, steps_done: int) -> None:
         for callback in self.callbacks:
             callback.on_progress(self, steps_before + steps_done)
 
@@ -264,7 +346,7 @@ class Training:
         strategy, n_threads = self.plan.evolution, self.plan.n_threads
         seed = derive_seed(self.plan.seed, "rewire", clock.step)
         listeners = [callback for callback in self.callbacks if callback.needs_rewirings]
-        # The fast way knows no limits.
+        # The in-place path does not support limits.
         is_limited = any(layer.allowed is not None for layer in self.network.layers)
         if isinstance(strategy, InPlaceStrategy) and not (listeners or is_limited):
             return self._count_rewired(
@@ -274,7 +356,7 @@ class Training:
                 for index, layer in enumerate(self.network.layers)
             )
         layers = self._layer_states(next_batch, clock)
-        rewirings, self.evolution_state = rewire_from(
+        rewirings, self.state.evolution_state = rewire_from(
             strategy, self.evolution_state or {}, layers, clock, seed
         )
         for layer, rewiring in zip(self.network.layers, rewirings, strict=True):
@@ -285,7 +367,7 @@ class Training:
 
     def _count_rewired(self, by_layer: Iterable[int]) -> int:
         counts = list(by_layer)
-        self.rewired_by_layer = [
+        self.state.rewired_by_layer = [
             before + new for before, new in zip(self.rewired_by_layer, counts, strict=True)
         ]
         return sum(counts)
@@ -293,20 +375,20 @@ class Training:
     def _first_state(self, batch: NDArray[np.int64], clock: Clock) -> State:
         strategy = self.plan.evolution
         if not isinstance(strategy, StatefulStrategy):
-            return {}  # and layers need not be looked at, which may cost memory
+            return {}  # without a look at the layers, which may cost memory
         return strategy.start_state(self._layer_states(batch, clock), self.plan.seed)
 
     def _watch(self, clock: Clock, batch: NDArray[np.int64]) -> None:
         strategy = self.plan.evolution
         assert isinstance(strategy, StatefulStrategy)
         layers = self._layer_states(batch, clock)
-        self.evolution_state = strategy.watch(self.evolution_state or {}, layers, clock)
+        self.state.evolution_state = strategy.watch(self.evolution_state or {}, layers, clock)
 
     def _layer_states(self, batch: NDArray[np.int64], clock: Clock) -> list[LayerState]:
         found: list[tuple[Array, Array]] = []
 
         def signals_of(index: int) -> tuple[Array, Array]:
-            # Computed once for all layers, and only when a strategy asks.
+            # Computed once for all layers, and only if a strategy needs them.
             if not found:
                 native = self.network.native(self.plan.loss, self.plan.n_threads)
                 found.extend(
@@ -349,7 +431,8 @@ class Training:
             outputs += self.validation.offset
         loss = mean_loss(self.plan.loss, outputs, self.validation.targets, self.validation.weights)
         score = -loss if self.scorer is None else self.scorer(outputs, self.validation)
-        if self.stopping is not None and self.stopping.observe(record.epoch, score, self.network):
+        epoch = self.epochs_done - 1
+        if self.stopping is not None and self.stopping.observe(epoch, score, self.network):
             self.should_stop = True
         return EpochRecord(
             **{

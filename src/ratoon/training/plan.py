@@ -1,4 +1,4 @@
-"""How to train: everything that is decided before the first step."""
+"""TrainingPlan: the settings of a training."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class TrainingPlan:
     loss : str
         One of ``softmax_cross_entropy``, ``sigmoid_cross_entropy``, ``squared_error``.
     learning_rate : float
-        Before the schedule.
+        Learning rate, which the schedule multiplies.
     schedule : callable
-        From the progress of training, 0 to 1, to a factor of the learning rate.
+        Returns a factor of the learning rate for the progress of training, from 0 to 1.
     batch_size : int
-        Samples per minibatch; the last of an epoch may be shorter.
+        Samples per minibatch; the last minibatch of an epoch can be smaller.
     balance_batches : bool
-        Make the minibatches of an epoch about equally large, instead of leaving a short one at
-        the end: a minibatch of one sample makes for a wild step.
+        Make the minibatches of an epoch about equally large, instead of a small one at the end: a
+        minibatch of one sample gives a noisy step.
     n_epochs : int
-        Length of the whole training, which schedules look at.
+        Length of the whole training, on which schedules depend.
     seed : int
         Root of all random numbers.
     n_threads : int
@@ -80,7 +80,7 @@ class TrainingPlan:
         return self.learning_rate * self.schedule(clock.progress)
 
     def steps(self, clock: Clock, stop: int) -> list[Step]:
-        """Return the hyperparameters of the steps from the clock's on, below ``stop``."""
+        """Return the hyperparameters of the steps from the clock's to ``stop``, exclusive."""
         return [
             self.optimizer.step(self.rate_at(clock.at(number)), number)
             for number in range(clock.step, stop)

@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class ProgressBar(Callback):
-    """Show how far training is and how well it goes.
+    """Show a progress bar with the epoch, the loss, the score and the connections.
 
     Epoch, loss, score and connections are shown to the right of the bar, in this order, as far as
     they fit into the terminal.  If stderr is a file or a pipe, a line of text is written every five
@@ -59,26 +59,26 @@ class ProgressBar(Callback):
             total=max(training.plan.n_epochs - self._first, 1),
             desc=self.description,
             unit="epoch",
-            # Epochs are counted in fractions while they last; their decimals tell nobody anything.
+            # No counts: they are fractions of epochs, whose decimals mean nothing to a reader.
             bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
             **self.options,
         )
 
     def on_progress(self, training: Training, steps_done: int) -> None:
-        """Move within an epoch."""
+        """Advance within an epoch."""
         n_samples = training.data.n_samples
         n_steps = math.ceil(n_samples / training.plan.batch_for(n_samples))
         self._move_to(training.epochs_done - self._first + min(steps_done / n_steps, 1.0))
 
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
-        """Move on to the next epoch, and say how the last one went."""
+        """Advance to the end of the epoch, and show its results."""
         if self._bar is None:
             return
-        told = {"epoch": record.epoch + 1, "loss": f"{record.loss:.4g}"}
+        shown = {"epoch": training.epochs_done, "loss": f"{record.loss:.4g}"}
         if record.validation_score is not None:
-            told["score"] = f"{record.validation_score:.4g}"
-        told["connections"] = f"{record.n_connections:,}"
-        self._bar.set_postfix(self._fitting(told), refresh=False)
+            shown["score"] = f"{record.validation_score:.4g}"
+        shown["connections"] = f"{record.n_connections:,}"
+        self._bar.set_postfix(self._fitting(shown), refresh=False)
         self._move_to(training.epochs_done - self._first)
 
     def on_fit_end(self, training: Training) -> None:
@@ -87,12 +87,12 @@ class ProgressBar(Callback):
             self._bar.close()
             self._bar = None
 
-    def _fitting(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Leave out, from the end, what would push the bar itself off a narrow terminal."""
-        width = getattr(self._bar, "ncols", None)  # None where nothing limits it
+    def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the last values where a narrow terminal has no room for them and the bar."""
+        width = getattr(self._bar, "ncols", None)  # None: not limited
         taken = len(f"{self.description}: 100%||") + len(" 00:00<00:00") + _LEAST_BAR
-        shown = {}
-        for name, value in told.items():
+        shown: dict[str, Any] = {}
+        for name, value in values.items():
             taken += len(f", {name}={value}")
             if width is not None and taken > width:
                 break

@@ -1,4 +1,4 @@
-"""TopologyRecorder: every change of a network's connections, to be played back afterwards."""
+"""TopologyRecorder: records every change of a network's connections."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ratoon.training.callbacks import Callback
 from ratoon.training.loop import Training
 
 
-def squeezed(positions: IntArray) -> bytes:
-    """Return ascending positions as few bytes: the gaps between them, then zlib.
+def compressed(positions: IntArray) -> bytes:
+    """Return ascending positions in compressed form: their differences, then zlib.
 
     Examples
     --------
-    >>> len(squeezed(np.arange(0, 10**6, 10))) < 2000
+    >>> len(compressed(np.arange(0, 10**6, 10))) < 2000
     True
     """
     gaps = np.diff(positions, prepend=0)
@@ -28,12 +28,12 @@ def squeezed(positions: IntArray) -> bytes:
     return width.char.encode() + zlib.compress(gaps.astype(width).tobytes(), 6)
 
 
-def unsqueezed(data: bytes) -> IntArray:
-    """Return the positions again.
+def decompressed(data: bytes) -> IntArray:
+    """Return the positions that `compressed` was given.
 
     Examples
     --------
-    >>> unsqueezed(squeezed(np.array([3, 70_000])))
+    >>> decompressed(compressed(np.array([3, 70_000])))
     array([    3, 70000])
     """
     gaps = np.frombuffer(zlib.decompress(data[1:]), dtype=np.dtype(data[:1].decode()))
@@ -42,9 +42,9 @@ def unsqueezed(data: bytes) -> IntArray:
 
 @dataclass(frozen=True)
 class Change:
-    """What one rewiring did to one layer: positions removed and positions grown, squeezed.
+    """The changes of one rewiring to one layer: removed and grown positions, compressed.
 
-    A position that was vacated and grown again at once is in both.
+    A position that was removed and grown again in the same rewiring is in both.
     """
 
     removed: bytes
@@ -52,21 +52,21 @@ class Change:
 
     @classmethod
     def between(cls, old: Topology, rewiring: Rewiring) -> Change:
-        """Read a rewiring of the topology ``old``."""
+        """Return the changes of a rewiring of the topology ``old``."""
         gone = np.ones(old.n_connections, dtype=bool)
         gone[rewiring.origin[~rewiring.is_grown]] = False
         grown = rewiring.topology.positions[rewiring.is_grown]
-        return cls(squeezed(np.sort(old.positions[gone])), squeezed(np.sort(grown)))
+        return cls(compressed(np.sort(old.positions[gone])), compressed(np.sort(grown)))
 
     def applied(self, positions: IntArray) -> IntArray:
         """Return ascending positions after the change."""
-        left = np.setdiff1d(positions, unsqueezed(self.removed), assume_unique=True)
-        return np.sort(np.concatenate((left, unsqueezed(self.grown))))
+        left = np.setdiff1d(positions, decompressed(self.removed), assume_unique=True)
+        return np.sort(np.concatenate((left, decompressed(self.grown))))
 
 
 @dataclass
 class TopologyRecorder(Callback):
-    """Keeps the topologies at the start and every change since, compressed.
+    """Callback that records the first topologies and every change, compressed.
 
     One to two bytes per changed connection.  Positions are flat and row-major: ``input * n_out +
     output``.  Training takes the general path for rewirings; results are the same.
@@ -74,7 +74,7 @@ class TopologyRecorder(Callback):
     Parameters
     ----------
     with_strength : bool, default=False
-        Also keep the strength of every input after each epoch.
+        Also record the strength of every input after each epoch.
 
     Examples
     --------
@@ -112,15 +112,15 @@ class TopologyRecorder(Callback):
     # ------------------------------------------------------------------------------- recording
 
     def on_fit_begin(self, training: Training) -> None:
-        """Keep the topologies that training starts with; when it goes on, go on."""
+        """Record the first topologies; a training that continues adds to the record."""
         topologies = [layer.topology for layer in training.network.layers]
         if not self.start:
             self.shapes = [topology.shape for topology in topologies]
-            self.start = [squeezed(np.sort(topology.positions)) for topology in topologies]
+            self.start = [compressed(np.sort(topology.positions)) for topology in topologies]
         self._last = topologies
 
     def on_rewire(self, training: Training, rewirings: Sequence[Rewiring]) -> None:
-        """Keep what changed."""
+        """Record the changes."""
         self.epochs.append(training.epochs_done)
         self.changes.append(
             [Change.between(old, new) for old, new in zip(self._last, rewirings, strict=True)]
@@ -128,7 +128,7 @@ class TopologyRecorder(Callback):
         self._last = [rewiring.topology for rewiring in rewirings]
 
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
-        """Keep the strength of inputs, where asked to."""
+        """Record the strength of inputs, with ``with_strength``."""
         del record
         if self.with_strength:
             self.strengths.append(training.network.input_strength())
@@ -137,20 +137,20 @@ class TopologyRecorder(Callback):
 
     @property
     def n_bytes(self) -> int:
-        """Size of what is kept."""
+        """Size of the record."""
         kept = sum(map(len, self.start)) + sum(array.nbytes for array in self.strengths)
         return kept + sum(len(c.removed) + len(c.grown) for change in self.changes for c in change)
 
     def replay(self) -> Iterator[tuple[int, list[IntArray]]]:
         """Yield epoch and positions per layer, at the start (epoch 0) and after every rewiring."""
-        layers = [unsqueezed(data) for data in self.start]
+        layers = [decompressed(data) for data in self.start]
         yield 0, layers
         for epoch, change in zip(self.epochs, self.changes, strict=True):
             layers = [one.applied(p) for one, p in zip(change, layers, strict=True)]
             yield epoch, layers
 
     def positions_at(self, epoch: int) -> list[IntArray]:
-        """Return the positions per layer that an epoch ended with."""
+        """Return the positions of each layer at the end of an epoch."""
         found: list[IntArray] = []
         for when, layers in self.replay():
             if when > epoch:
@@ -159,7 +159,7 @@ class TopologyRecorder(Callback):
         return found
 
     def topologies_at(self, epoch: int) -> list[Topology]:
-        """Return the topologies that an epoch ended with."""
+        """Return the topologies at the end of an epoch."""
         return [
             Topology.from_positions(shape, positions)
             for shape, positions in zip(self.shapes, self.positions_at(epoch), strict=True)
@@ -168,16 +168,16 @@ class TopologyRecorder(Callback):
     def births_at(self, epoch: int, layer: int) -> tuple[IntArray, IntArray]:
         """Return positions of a layer at an epoch's end, and the epoch each was grown in.
 
-        What has been there from the start was grown in epoch 0; the age of a connection is the
-        difference to now.
+        First connections count as grown in epoch 0.  The age of a connection is the difference
+        to the current epoch.
         """
-        positions = unsqueezed(self.start[layer])
+        positions = decompressed(self.start[layer])
         births = np.zeros(positions.size, dtype=np.int64)
         for when, change in zip(self.epochs, self.changes, strict=True):
             if when > epoch:
                 break
-            stays = ~np.isin(positions, unsqueezed(change[layer].removed), assume_unique=True)
-            grown = unsqueezed(change[layer].grown)
+            stays = ~np.isin(positions, decompressed(change[layer].removed), assume_unique=True)
+            grown = decompressed(change[layer].grown)
             positions = np.concatenate((positions[stays], grown))
             births = np.concatenate((births[stays], np.full(grown.size, when)))
             order = np.argsort(positions)
@@ -187,7 +187,7 @@ class TopologyRecorder(Callback):
     # ----------------------------------------------------------------------------------- files
 
     def to_arrays(self) -> dict[str, Array]:
-        """Return everything as named arrays, for `numpy.savez` or any other file."""
+        """Return the record as named arrays, for `numpy.savez` or another file format."""
         arrays: dict[str, Array] = {
             "shapes": np.array(self.shapes, dtype=np.int64).reshape(-1, 2),
             "epochs": np.array(self.epochs, dtype=np.int64),
@@ -204,7 +204,7 @@ class TopologyRecorder(Callback):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> TopologyRecorder:
-        """Return the recorder that such arrays came from."""
+        """Return the recorder of such arrays."""
         shapes = [(int(n_in), int(n_out)) for n_in, n_out in arrays["shapes"]]
         strengths = list(arrays["strengths"]) if "strengths" in arrays else []
         layers = range(len(shapes))

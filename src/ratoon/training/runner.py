@@ -1,8 +1,4 @@
-"""Who takes the steps: this process alone, or several together.
-
-`Training` asks for a runner before it takes steps itself.  One is set for the length of a block by
-`run_by`; that is how `ratoon.distributed` trains anything that trains, estimators included.
-"""
+"""StepRunner: takes the steps of a training instead of the native minibatch loop."""
 
 from __future__ import annotations
 
@@ -21,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class StepRunner(Protocol):
-    """Takes steps in the place of the native minibatch loop."""
+    """Takes the steps of a training, for instance together with other processes.
+
+    `Training` is given one as ``runner``, or gets it from a callback's `Callback.step_runner`.
+    """
 
     def train(
         self,
@@ -35,23 +34,26 @@ class StepRunner(Protocol):
         ...
 
     def agree(self, training: Training) -> None:
-        """Make sure that all have the same topology after a rewiring."""
+        """Make sure that all ranks have the same topology after a rewiring."""
         ...
 
 
-_runner: ContextVar[StepRunner | None] = ContextVar("ratoon_step_runner", default=None)
-
-
-def current_runner() -> StepRunner | None:
-    """Return who takes steps now, if not this process alone."""
-    return _runner.get()
+_in_block: ContextVar[StepRunner | None] = ContextVar("ratoon_runner_in_block", default=None)
 
 
 @contextmanager
-def run_by(runner: StepRunner) -> Iterator[None]:
-    """Let every training inside the block take its steps by ``runner``."""
-    token = _runner.set(runner)
+def run_in_block(runner: StepRunner) -> Iterator[None]:
+    """Use ``runner`` for every training in the block that has none.
+
+    It exists for `ratoon.distributed.train_together`, which is deprecated, and goes with it.
+    """
+    token = _in_block.set(runner)
     try:
         yield
     finally:
-        _runner.reset(token)
+        _in_block.reset(token)
+
+
+def runner_of_block() -> StepRunner | None:
+    """Return the runner that `run_in_block` has set."""
+    return _in_block.get()

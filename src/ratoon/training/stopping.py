@@ -1,4 +1,4 @@
-"""Early stopping: remember the best network, and know when to give up."""
+"""Early stopping: keep the best network, and stop when the score no longer improves."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ratoon.network import SparseMLP
 
 @dataclass
 class EarlyStopping:
-    """Stop after ``patience`` epochs without a better score, and go back to the best.
+    """Stop after ``patience`` epochs without a better score, and return to the best network.
 
     Parameters
     ----------
     patience : int
         Epochs to wait for a better score.
     tol : float
-        A score counts as better only if it is by more than this.
+        A score is better only if it exceeds the best one by more than this.
     restore_best : bool
-        Keep a copy of the best network (and its memory), to return to it at the end.
+        Keep a copy of the best network, and return to it at the end.
     """
 
     patience: int = 10
@@ -29,12 +29,24 @@ class EarlyStopping:
     best_network: SparseMLP | None = None
     n_waited: int = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time to stop."""
+        return self.n_waited >= self.patience
+
     def observe(self, epoch: int, score: float, network: SparseMLP) -> bool:
-        """Take note of an epoch's score, higher is better; true when it is time to stop."""
+        """Record the score of an epoch, higher is better; return whether it is time to stop."""
         if score > self.best_score + self.tol or self.best_epoch < 0:
             self.best_score, self.best_epoch, self.n_waited = score, epoch, 0
             if self.restore_best:
                 self.best_network = network.copy()
         else:
             self.n_waited += 1
-        return self.n_waited >= self.patience
+        return self.is_over
+
+    def take_over(self, other: EarlyStopping) -> None:
+        """Take over what another one has observed; the parameters stay."""
+        self.best_score = other.best_score
+        self.best_epoch = other.best_epoch
+        self.best_network = other.best_network
+        self.n_waited = other.n_waited

@@ -1,8 +1,8 @@
-"""Read documents: one pass over the file, straight into the arrays, everything checked.
+"""Read documents in one pass over the file, with every check of the file format.
 
-The order is that of `docs/file-format.md`.  All that the header alone can tell is checked before
-any array is allocated; the digest once all bytes are in memory that belongs to us; values and
-indices after that; and objects are made last.  The bytes that were checked are the bytes used.
+The order of the checks is that of `docs/file-format.md`.  The header is checked before any array is
+allocated; the digest once all bytes are in memory of our own; values and indices after that;
+and objects are built last.  The bytes that were checked are the bytes used.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import FormatError
-from ratoon.storage.document import Document, Outline
-from ratoon.storage.header import (
+from ratoon.storage.atomic import PathLike, shown
+from ratoon.storage.container import (
     LENGTH_BYTES,
     Header,
     check_length,
+    check_metadata,
     check_tensors,
+    digest_place,
     parse_header,
 )
-from ratoon.storage.limits import CHUNK_BYTES, MAX_FILE_BYTES
-from ratoon.storage.metadata import check_metadata, digest_place
-from ratoon.storage.paths import PathLike, shown
-from ratoon.storage.rules import Violation, require
+from ratoon.storage.document import Document, Outline
+from ratoon.storage.rules import CHUNK_BYTES, MAX_FILE_BYTES, Violation, require
 
 
 class Source(Protocol):
-    """Something to read bytes from."""
+    """A source of bytes."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill the buffer as far as possible and return how many bytes there were."""
+        """Fill the buffer as far as possible, and return the number of bytes read."""
         ...
 
 
 def read_document(
     path: PathLike, *, kind: str | None = None, max_bytes: int = MAX_FILE_BYTES
 ) -> Document:
-    """Load a document, after checking all of it.
+    """Load a document after checking all of it.
 
-    Loading executes nothing that the file says, follows no path in it, and hands no index to
-    native code that was not looked at.
+    Loading executes nothing from the file, follows no path in it, and passes only checked indices
+    to native code.
 
     Parameters
     ----------
     path : path
-        A file written by `write_document`, or by anyone who follows `docs/file-format.md`.
+        A file in the format of `docs/file-format.md`, such as `write_document` writes.
     kind : {"model", "checkpoint"}, optional
         Refuse files of the other kind.
     max_bytes : int, default=64 GiB
@@ -76,7 +76,7 @@ def verify_file(path: PathLike) -> None:
     Raises
     ------
     FormatError
-        If they do not hold.
+        If one of them is wrong.
     """
     with _OpenFile(path, MAX_FILE_BYTES) as (file, size):
         try:
@@ -94,7 +94,7 @@ def read_source(source: Source, size: int, *, kind: str | None = None) -> Docume
 
 
 class _Reader:
-    """Reads a file from front to back and keeps the hash of what it has read."""
+    """Reads a file from front to back, and computes its hash."""
 
     def __init__(self, source: Source, size: int) -> None:
         self._source = source
@@ -123,13 +123,13 @@ class _Reader:
             stored = np.empty(tensor.shape, dtype=tensor.dtype)
             if stored.size:
                 self._take(stored.reshape(-1).view(np.uint8).data)
-            # Free where the machine's byte order is the file's.
+            # No copy where the machine has the byte order of the file.
             arrays[name] = stored.astype(stored.dtype.newbyteorder("="), copy=False)
         self._finish()
         return arrays
 
     def skip_payload(self) -> None:
-        """Read every byte and keep none."""
+        """Read every byte without keeping it."""
         buffer = memoryview(bytearray(CHUNK_BYTES))
         left = self._payload
         while left:
@@ -145,19 +145,19 @@ class _Reader:
             self._seen.update(part)
 
     def _finish(self) -> None:
-        require(not self._source.readinto(memoryview(bytearray(1))), 8, "the file goes on")
+        require(not self._source.readinto(memoryview(bytearray(1))), 8, "the file is too long")
         right = self._digest == f"sha256:{self._seen.hexdigest()}"
-        require(right, 4, "the digest does not agree with the content; the file is damaged")
+        require(right, 4, "the digest does not match the content; the file is damaged")
 
     def _fill(self, buffer: memoryview) -> None:
         while buffer.nbytes:
             n_read = self._source.readinto(buffer)
-            require(bool(n_read), 8, "the file ends early")
+            require(bool(n_read), 8, "the file is too short")
             buffer = buffer[n_read:]
 
 
 class _OpenFile:
-    """An open regular file and its size: rule 1.  Never waits, not even for a FIFO."""
+    """An open regular file and its size: rule 1.  Opening never waits, not even for a FIFO."""
 
     def __init__(self, path: PathLike, max_bytes: int) -> None:
         flags = os.O_RDONLY
@@ -186,7 +186,7 @@ def _check_file(path: PathLike, status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         what = "not a regular file"
     elif size < 2 * LENGTH_BYTES:
-        what = f"{size} bytes are too few"
+        what = f"{size} bytes are less than the minimum of {2 * LENGTH_BYTES}"
     elif size > max_bytes:
         what = f"{size} bytes are more than the limit of {max_bytes}"
     if what:

@@ -1,20 +1,30 @@
 """The safetensors container: eight bytes of length, a JSON header, then the tensors' bytes.
 
-Stricter than the safetensors library where that costs nothing: no tensor off its alignment, no
-padding but spaces, no unknown field.  What the library reads and we write is the same.
+Stricter than the safetensors library: every tensor is aligned, padding is spaces only, and there
+are no unknown fields.  Every file that is written here can be read by the library.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from ratoon.storage import strict_json
-from ratoon.storage.limits import EXACT_INTEGER, MAX_DEPTH, MAX_HEADER_BYTES, MAX_RANK, MAX_TENSORS
-from ratoon.storage.rules import Violation, require
+from ratoon.storage.rules import (
+    EXACT_INTEGER,
+    MAX_DEPTH,
+    MAX_HEADER_BYTES,
+    MAX_RANK,
+    MAX_TENSORS,
+    Violation,
+    require,
+)
 
 LENGTH_BYTES = 8
 METADATA = "__metadata__"
@@ -33,6 +43,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BOOL": np.dtype("?"),
 }
 CODES = {dtype.newbyteorder("="): code for code, dtype in DTYPES.items()}
+FORMAT = "ratoon"
+FORMAT_VERSION = 1
+KINDS = ("model", "checkpoint")
+KEYS = {"format", "format_version", "kind", "writer", "config", "digest"}
+ZERO_DIGEST = "sha256:" + "0" * 64
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+WRITER = re.compile(r"[ -~]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """What the header says: metadata, and tensors with their places, in the order of the file."""
+    """A parsed header: metadata, and tensors with their positions in the file."""
 
     metadata: dict[str, str]
     tensors: dict[str, Tensor]
@@ -93,13 +110,13 @@ def check_length(raw: bytes, file_bytes: int) -> int:
     """Return the length of the header from the first eight bytes: rule 2."""
     length = int.from_bytes(raw, "little")
     require(2 <= length <= MAX_HEADER_BYTES, 2, f"a header of {length} bytes")
-    require(length % 8 == 0, 2, f"a header of {length} bytes, which is no multiple of 8")
+    require(length % 8 == 0, 2, f"a header of {length} bytes, not a multiple of 8")
     require(length <= file_bytes - LENGTH_BYTES, 2, "the header is longer than the file")
     return length
 
 
 def parse_header(raw: bytes) -> Header:
-    """Return what a header says: rule 3, and the form of every entry."""
+    """Parse a header: rule 3, and the form of every entry."""
     try:
         text = raw.decode("utf-8", errors="strict")
     except UnicodeDecodeError as error:
@@ -117,7 +134,7 @@ def parse_header(raw: bytes) -> Header:
     require(
         all(isinstance(value, str) for value in metadata.values()),
         4,
-        "the metadata holds something else than strings",
+        "the metadata has values that are not strings",
     )
     require(len(entries) <= MAX_TENSORS, 6, f"{len(entries)} tensors")
     places = {name: _parse_entry(name, entry) for name, entry in entries.items()}
@@ -133,7 +150,7 @@ def check_tensors(header: Header, expected: dict[str, Tensor], payload_bytes: in
     if missing := sorted(expected.keys() - header.tensors.keys()):
         raise Violation(6, f"the tensor {missing[0]!r} is missing")
     if extra := sorted(header.tensors.keys() - expected.keys()):
-        raise Violation(6, f"there is a tensor {_short(extra[0])} that should not be there")
+        raise Violation(6, f"there is an unexpected tensor {_short(extra[0])}")
     for name, tensor in header.tensors.items():
         wanted = expected[name]
         require(
@@ -155,6 +172,72 @@ def check_tensors(header: Header, expected: dict[str, Tensor], payload_bytes: in
     return order
 
 
+@cache
+def writer() -> str:
+    """Return the name and version that this library writes into its files.
+
+    Examples
+    --------
+    >>> writer().startswith("ratoon ")
+    True
+    """
+    return f"ratoon {version('ratoon')}"
+
+
+def make_metadata(kind: str, config: str) -> dict[str, str]:
+    """Return the metadata of a new file, with a digest of zeros."""
+    return {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "kind": kind,
+        "writer": writer(),
+        "config": config,
+        "digest": ZERO_DIGEST,
+    }
+
+
+def check_metadata(metadata: dict[str, str]) -> None:
+    """Check rule 4, all but the digest itself.
+
+    The version is checked before the set of keys, so that a file of a later version is not
+    mistaken for a damaged one.
+
+    Examples
+    --------
+    >>> check_metadata({**make_metadata("model", "{}"), "format_version": "2"})
+    Traceback (most recent call last):
+    ...
+    ratoon.storage.rules.Violation: format version 2 is newer than this library reads (1);
+    upgrade ratoon (rule 4, metadata, version and digest)
+    """
+    require(metadata.get("format") == FORMAT, 4, "this is not a ratoon file")
+    number = metadata.get("format_version", "")
+    require(re.fullmatch(r"[1-9][0-9]{0,8}", number) is not None, 4, "no format version")
+    require(
+        int(number) <= FORMAT_VERSION,
+        4,
+        f"format version {number} is newer than this library reads ({FORMAT_VERSION});"
+        " upgrade ratoon",
+    )
+    require(metadata.keys() == KEYS, 4, f"the metadata must have the keys {sorted(KEYS)}")
+    require(metadata["kind"] in KINDS, 4, f"the kind must be one of {KINDS}")
+    require(WRITER.fullmatch(metadata["writer"]) is not None, 4, "the writer has no name")
+    require(DIGEST.fullmatch(metadata["digest"]) is not None, 4, "there is no digest")
+    if metadata["kind"] == "checkpoint":
+        _check_same_minor(metadata["writer"])
+
+
+def digest_place(header: bytes, digest: str) -> int:
+    """Return where in the header the 64 characters of the digest begin.
+
+    They must occur exactly once, so that all readers set the same characters to zero.
+    """
+    raw = digest.encode("ascii")
+    if header.count(raw) != 1:
+        raise Violation(4, "the digest does not appear exactly once in the header")
+    return header.index(raw) + len("sha256:")
+
+
 def _parse_entry(name: str, entry: Any) -> tuple[Tensor, tuple[int, int]]:
     shown = _short(name)
     require(
@@ -164,12 +247,12 @@ def _parse_entry(name: str, entry: Any) -> tuple[Tensor, tuple[int, int]]:
     )
     code, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     require(isinstance(code, str) and code in DTYPES, 7, f"the tensor {shown}: unknown dtype")
-    require(_are_sizes(shape), 7, f"the tensor {shown}: the shape is no list of sizes")
+    require(_are_sizes(shape), 7, f"the tensor {shown}: the shape is not a list of sizes")
     require(len(shape) <= MAX_RANK, 7, f"the tensor {shown} has {len(shape)} dimensions")
     require(
         _are_sizes(span) and len(span) == 2 and span[0] <= span[1],
         7,
-        f"the tensor {shown}: data_offsets are no pair of places",
+        f"the tensor {shown}: data_offsets are not a pair of positions",
     )
     return Tensor(code, tuple(shape)), (span[0], span[1])
 
@@ -182,3 +265,18 @@ def _are_sizes(value: Any) -> bool:
 
 def _short(name: str) -> str:
     return repr(name if len(name) <= 80 else name[:80] + "...")
+
+
+def _check_same_minor(written_by: str) -> None:
+    theirs, ours = _minor(written_by), _minor(writer())
+    require(
+        theirs is not None and theirs == ours,
+        4,
+        f"the checkpoint was written by {written_by}, and a checkpoint can be continued only by"
+        f" the same minor version (this is {writer()}); models have no such limit",
+    )
+
+
+def _minor(name: str) -> str | None:
+    found = re.match(r"ratoon ([0-9]{1,6}\.[0-9]{1,6})(?![0-9])", name)
+    return found.group(1) if found else None

@@ -29,7 +29,7 @@ def test_the_safetensors_library_opens_our_files(tmp_path):
         assert file.metadata()["format"] == "ratoon"
 
 
-def test_a_safetensors_file_of_others_is_refused(tmp_path):
+def test_a_safetensors_file_of_another_program_is_refused(tmp_path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, tmp_path / "m", {"format": "pt"})
     with pytest.raises(FormatError, match="this is not a ratoon file"):
         read_document(tmp_path / "m")

@@ -1,4 +1,4 @@
-"""Write documents: one pass over the arrays, no second copy of them in memory."""
+"""Write documents in one pass over the arrays, without a second copy of them in memory."""
 
 from __future__ import annotations
 
@@ -10,31 +10,26 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.storage.atomic import replace_file, write_all
-from ratoon.storage.document import Document, Outline
-from ratoon.storage.header import (
+from ratoon.storage.atomic import PathLike, replace_file, write_all
+from ratoon.storage.container import (
     CODES,
     DTYPES,
+    KINDS,
     LENGTH_BYTES,
+    ZERO_DIGEST,
     Tensor,
     build_header,
     check_length,
-    check_tensors,
-    parse_header,
-)
-from ratoon.storage.limits import CHUNK_BYTES
-from ratoon.storage.metadata import (
-    KINDS,
-    ZERO_DIGEST,
     check_metadata,
+    check_tensors,
     digest_place,
     make_metadata,
+    parse_header,
 )
+from ratoon.storage.document import Document, Outline
 from ratoon.storage.networks import check_layer_values
-from ratoon.storage.paths import PathLike
-from ratoon.storage.reading import verify_file
-from ratoon.storage.rules import Violation
-from ratoon.storage.values import pieces
+from ratoon.storage.read import verify_file
+from ratoon.storage.rules import CHUNK_BYTES, Violation, chunks
 
 SMALL_BYTES = 2**16
 
@@ -47,9 +42,9 @@ def write_document(document: Document, path: PathLike, *, optimizer: bool = True
     document : Document
         What to save.  Equal documents make equal files, byte for byte.
     path : path
-        Where to.  The directory must be there and writable.
+        The file to write.  Its directory must exist and be writable.
     optimizer : bool, default=True
-        Also save the optimizer's state, which is needed to go on training exactly.  Without it
+        Also save the optimizer's state, which is needed to continue training exactly.  Without it
         the file of a network trained with momentum is a third smaller.
 
     Raises
@@ -57,7 +52,7 @@ def write_document(document: Document, path: PathLike, *, optimizer: bool = True
     InvalidInputError
         If the document cannot be stored, for instance because a weight is not finite.
     SaveError
-        If the system does not let us; a file that was there before is still there.
+        If the file cannot be written; a file that existed before is unchanged.
 
     Examples
     --------
@@ -90,7 +85,7 @@ def _filler(document: Document) -> Callable[[int], None]:
         gathered = bytearray()
 
         def write(data: bytes | memoryview) -> None:
-            # Small arrays go out together, large ones straight from where they are.
+            # Small arrays are written together, large ones without a copy.
             if len(data) < SMALL_BYTES:
                 gathered.extend(data)
             if len(data) >= SMALL_BYTES or len(gathered) > CHUNK_BYTES:
@@ -108,10 +103,10 @@ def _filler(document: Document) -> Callable[[int], None]:
 
 
 def lay_out(document: Document) -> tuple[bytes, list[Array]]:
-    """Return the header, its digest zero, and the arrays that follow it, in order.
+    """Return the header, with a digest of zeros, and the arrays that follow it, in order.
 
-    The header is read back by the same rules as any other, so that nothing is written that could
-    not be loaded.
+    The header is checked by the rules of reading, so that nothing is written that cannot be
+    loaded.
     """
     outline = Outline.of(document)
     arrays = outline.encode(document)
@@ -133,14 +128,14 @@ def lay_out(document: Document) -> tuple[bytes, list[Array]]:
 
 
 def stream(header: bytes, arrays: list[Array], write: Callable[[bytes | memoryview], None]) -> str:
-    """Hand all bytes over to ``write``, piece by piece, and return their SHA-256."""
+    """Pass all bytes to ``write`` in chunks, and return their SHA-256."""
     seen = hashlib.sha256(header)
     write(header)
     for array in arrays:
         code = CODES[array.dtype.newbyteorder("=")]
-        for piece in pieces(array):
-            # Free where the machine's byte order is the file's.
-            data = piece.astype(DTYPES[code], copy=False).view(np.uint8).data
+        for chunk in chunks(array):
+            # No copy where the machine has the byte order of the file.
+            data = chunk.astype(DTYPES[code], copy=False).view(np.uint8).data
             seen.update(data)
             write(data)
     return seen.hexdigest()
