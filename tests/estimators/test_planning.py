@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.estimators.planning import workspace_bytes
-from ratoon.estimators.speed import measured_speed
+from ratoon.estimators.planning import measured_speed, workspace_bytes
 from ratoon.network import SparseMLP
 from ratoon.training import Callback
 from tests.processes import IS_SANITIZED, run_python

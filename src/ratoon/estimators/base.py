@@ -14,23 +14,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.closed_form import is_to_be_solved, solve
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
-from ratoon.estimators.fit_report import check_report_path, write_fit_report
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
 from ratoon.estimators.inputs import checked_samples, checked_weights
+from ratoon.estimators.inspection import NetworkViews
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.presets import Settings, Shape, resolve
+from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.sklearn_callbacks import (
     HAS_PROTOCOL,
     CallbackSupportMixin,
     Relay,
     with_callbacks,
 )
-from ratoon.estimators.solving import is_to_be_solved, solve
 from ratoon.estimators.strengths import is_strength, strengths
-from ratoon.estimators.target_kind import TargetKind
+from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
-from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root

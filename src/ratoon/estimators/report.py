@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from ratoon.datasets import Dataset
+from ratoon.errors import InvalidInputError
+from ratoon.estimators.data import parts_of_eval_set
+from ratoon.estimators.inputs import checked_samples
 from ratoon.estimators.presets import Settings
 from ratoon.history import History, duration
 from ratoon.initialise import density_of
 from ratoon.network import SparseMLP
+from ratoon.report import write_report
+from ratoon.samples.on_disk import DiskRows
 
 _HEADINGS = ("layer", "shape", "connections", "requested", "achieved", "MB", "rewired")
 
@@ -140,3 +149,46 @@ def make_report(
         history[-1].loss if len(history) else None,
         network.dtype.name,
     )
+
+
+def check_report_path(path: Any) -> None:
+    """Raise before a long training if its report could not be written afterwards."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"`report` must be the path of a file, got {path!r}.")
+    folder = os.path.dirname(os.fspath(path)) or "."
+    if not os.path.isdir(folder):
+        raise InvalidInputError(f"`report`: there is no folder {folder}; make it first.")
+
+
+def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -> None:
+    """Write the report of a training: on the validation data, or else on those trained on.
+
+    Validation data by which early stopping chose the epoch are not called held out.
+    """
+    held_out: bool | None = False
+    if eval_set is not None:
+        X, y, _ = parts_of_eval_set(eval_set)
+        held_out = None if estimator.early_stopping else True
+    write_report(estimator, path, _dataset(estimator, X, y), held_out=held_out)
+
+
+def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
+    x = checked_samples(estimator, X, reset=False, streamed=True)
+    targets = np.asarray(y)
+    if isinstance(x, DiskRows) or targets.ndim != 1:
+        return None  # not to be read again, or several targets: a page about the network alone
+    if x.dtype not in (np.float32, np.float64):
+        x = x.astype(np.float64)
+    names = getattr(estimator, "feature_names_in_", None)
+    given: dict[str, Any] = {
+        "feature_names": None if names is None else tuple(map(str, names)),
+        "source": "samples given to fit",
+    }
+    if scipy.sparse.issparse(x):
+        x = x.tocsr()
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return Dataset(x, targets.astype(np.float64), **given)
+    words = targets.astype(str)
+    class_names, codes = np.unique(words, return_inverse=True)
+    return Dataset(x, codes.astype(np.int64), class_names=tuple(class_names.tolist()), **given)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.importance import shares
+from ratoon.estimators.inspection import shares
 from ratoon.estimators.selector_stability import (
     selection_frequency,
     stability_index,
