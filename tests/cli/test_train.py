@@ -30,6 +30,7 @@ def test_a_model_is_written_and_told_of(ratoon, table, tmp_path):
     assert told.code == 0
     assert "96" in told.out, "connections of the first layer: 3 * (12 + 20)"
     assert "accuracy on 15 held-out samples" in told.out
+    assert "trained for 3 epochs with Adam" in " ".join(told.out.split())
     assert "labels from column 'outcome'" in told.err
     assert f"The model is in {tmp_path / 'm.ratoon'}" in told.err
     model = package.load(tmp_path / "m.ratoon")
@@ -47,6 +48,8 @@ def test_json_has_the_figures_and_nothing_else(ratoon, table):
     assert (figures["samples"], figures["test_samples"], figures["epochs"]) == (45, 15, 3)
     assert 0.0 <= figures["test_score"] <= 1.0
     assert figures["loss"] > 0
+    assert figures["solver"] == "adam"
+    assert figures["reason"].startswith("the closed form is for 20 to 3,000 samples")
     assert [layer["connections"] for layer in figures["layers"]] == [96, 40]
     assert figures["layers"][0] == {
         "inputs": 12, "outputs": 20, "connections": 96, "requested_density": 0.4,

@@ -121,7 +121,10 @@ def test_being_listened_to_changes_no_bit(strategy):
 
 def test_only_set_has_a_path_in_place():
     # The three tests above run it; a second one should be tested for speed as well.
-    assert [n for n, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)] == ["set"]
+    assert [n for n, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)] == [
+        "set",
+        "annealed_set",
+    ]
 
 
 def test_a_network_still_learns_under_every_strategy(strategy):

@@ -86,14 +86,14 @@ def train(
     evolution: Annotated[
         str | None,
         typer.Option(
-            help="How connections change: set, guided_set, static, rigl, gse, snfs, dsr, ...",
+            help="How connections change: set, annealed_set, guided_set, static, rigl, gse, ...",
             rich_help_panel=NETWORK,
         ),
     ] = None,
     zeta: Annotated[
         float | None,
         typer.Option(
-            help="Fraction of connections that SET replaces at a rewiring.",
+            help="Fraction of connections replaced at a rewiring.",
             rich_help_panel=NETWORK,
         ),
     ] = None,
@@ -156,8 +156,9 @@ def train(
         typer.Option(help="Folder of checkpoints, to go on after a stop.", rich_help_panel=RUN),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Epochs between checkpoints.", rich_help_panel=RUN)
-    ] = 10,
+        int | None,
+        typer.Option(min=1, help="Epochs between checkpoints, 10 by default.", rich_help_panel=RUN),
+    ] = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -179,13 +180,13 @@ def train(
         typer.Option(help="mpi: train together with the other ranks.", rich_help_panel=RUN),
     ] = None,
     average_every: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="With ranks: steps between averages; gradients: add them up at every step, as one"
-            " rank would; auto: by what sending costs.",
+            " rank would; auto, the default: by what sending costs.",
             rich_help_panel=RUN,
         ),
-    ] = "auto",
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -206,6 +207,12 @@ def train(
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
     """
     del config
+    if every is not None and checkpoint is None:
+        raise InvalidParameterError(
+            "--every counts epochs between checkpoints: --checkpoint FOLDER."
+        )
+    if average_every is not None and distributed is None:
+        raise InvalidParameterError("--average-every needs several ranks: --distributed mpi.")
     world = communicator_for(distributed)
     speaks = world is None or world.rank == 0
     remark = None if quiet or not speaks else say
@@ -227,7 +234,7 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
-    checkpoints = _checkpoints(checkpoint, every, resume=resume) if speaks else []
+    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if speaks else []
     samples = labels_of(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
@@ -242,7 +249,7 @@ def train(
     if remark is not None:
         tell_what_if(world, checkpoint)
     try:
-        with together(world, average_every, tell=remark) as following:
+        with together(world, average_every or "auto", tell=remark) as following:
             callbacks = [*checkpoints, *following]
             fit(estimator, samples.take(train_rows), callbacks, verbose=not quiet)
     except KeyboardInterrupt:
@@ -350,6 +357,8 @@ def _report(
             {
                 "model": None if output is None else str(output),
                 "samples": len(train_rows),
+                "solver": estimator.solver_,
+                "reason": estimator.settings_.reason,
                 "epochs": estimator.n_iter_,
                 "loss": estimator.loss_,
                 "test_samples": len(test_rows),
@@ -372,6 +381,7 @@ def _report(
             for x in layers
         ],
     )
+    print(estimator.report_.how)
     if score is not None:
         kind = "accuracy" if samples.class_names is not None else "R squared"
         print(f"{kind} on {len(test_rows)} held-out samples: {score:.4f}")

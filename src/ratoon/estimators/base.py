@@ -1,7 +1,8 @@
-"""What classifier and regressor share: the way from `fit` to a trained network and back."""
+"""The base class of classifier and regressor: from `fit` to a trained network."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,21 +15,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
-from ratoon.estimators.closed_form import is_to_be_solved, solve
+from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, Rows, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import Progress, learn_scaling, start_network
 from ratoon.estimators.inputs import checked_samples, checked_weights
-from ratoon.estimators.inspection import NetworkViews
+from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
-from ratoon.estimators.presets import Settings, Shape, resolve
+from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import check_report_path, write_fit_report
+from ratoon.estimators.settings import FitCall, Settings, resolve
 from ratoon.estimators.sklearn_callbacks import (
     HAS_PROTOCOL,
     CallbackSupportMixin,
     Relay,
     with_callbacks,
 )
-from ratoon.estimators.strengths import is_strength, strengths
+from ratoon.estimators.strengths import strengths
 from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import GuidedSET
@@ -47,14 +49,14 @@ from ratoon.training import (
 _ROWS_AT_ONCE = 32
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimator):
-    """Fit, fit on, and raw outputs; what targets mean is for the classes below to say."""
+class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+    """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
-        """Return an estimator with the settings of the SET papers, but for what is given here.
+        """Return an estimator with the settings of the SET papers, except those given here.
 
         Two hidden layers 0.8 times as wide as the input, epsilon 10, a third of the connections
         replaced after every epoch, SGD with momentum 0.9 and decay 0.0002, batches of 5.
@@ -75,17 +77,17 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         Parameters
         ----------
         X : array, memory map, HDF5 data set, SciPy matrix, pandas, polars or Arrow table, AnnData
-            Samples in rows, features in columns.  Never changed, and not copied where that can be
-            avoided; sparse matrices stay sparse, and what is on disk is read row by row.
+            Samples in rows, features in columns.  Never changed, and copied only where it must be;
+            sparse matrices stay sparse, and data on disk are read row by row.
         y : array-like
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            What each sample counts; k is the same as k copies of it.
+            Weight of each sample; k is the same as k copies of it.
         eval_set : tuple (X, y) or (X, y, sample_weight), optional
-            Validation data: scored after every epoch, and what early stopping looks at.
+            Validation data, scored after every epoch and used by early stopping.
         report : path, optional
-            HTML file to write about the network: its score on the validation data, or else on the
-            samples trained on, and the page says which.  Needs ``ratoon[report]``.
+            HTML file to write about the network, with its score on the validation data or, without
+            any, on the training data.  Needs ``ratoon[report]``.
 
         Returns
         -------
@@ -93,9 +95,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         """
         fresh = not (self.warm_start and hasattr(self, "_progress"))
         if report is None:
-            return self._train(X, y, sample_weight, eval_set, fresh=fresh)
+            return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
         check_report_path(report)
-        self._train(X, y, sample_weight, eval_set, fresh=fresh)
+        self._fit(X, y, sample_weight, eval_set, fresh=fresh)
         write_fit_report(self, report, X, y, eval_set)
         return self
 
@@ -103,14 +105,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         if self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
-                "  Only `fit` sees all samples, and so can hold some of them back."
+                "  Only `fit` sees all samples and can hold some of them back."
             )
         fresh = not hasattr(self, "_progress")
-        return self._train(
+        return self._fit(
             X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
         )
 
-    def _train(
+    def _fit(
         self,
         X: Any,
         y: Any,
@@ -121,7 +123,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         one_epoch: bool = False,
         classes: Any = None,
     ) -> Self:
-        given = self._checked_parameters()
+        self._checked_parameters()
+        earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
         labelled = self._labelled(X, y, sample_weight, reset=fresh)
@@ -132,43 +135,46 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         else:
             self._compare_targets(labelled, classes)
             shape, seed = self._progress.shape, self._progress.seed
-        # Who wants to watch the epochs wants epochs.
-        may_solve = fresh and not one_epoch and not getattr(self, "_skl_callbacks", None)
-        if may_solve and is_to_be_solved(given, shape, labelled.x, eval_set):
-            return self._solve(labelled, resolve(given, shape), shape, seed)
-        settings = resolve(given, shape)
-        held = None
-        if self.early_stopping and eval_set is None:
-            generator = derive_generator(seed, "validation split")
-            strata = self._strata(labelled.y)
-            held = hold_out(labelled.n_samples, self.validation_fraction, generator, strata)
-        if isinstance(settings.evolution, GuidedSET) and settings.evolution.strength is None:
-            found = self._strengths("f", labelled, held, settings)
-            settings = replace(settings, evolution=replace(settings.evolution, strength=found))
-        if fresh:
-            progress = self._begin(labelled, held, settings, shape, seed)
-        else:
-            progress = self._progress
-            self._refuse_sparse_if_centred(labelled.x, progress)
-        validation = self._validation(labelled, held, eval_set, settings, progress)
-        if not fresh and (not one_epoch or progress.epochs_done >= settings.max_iter):
-            progress.begin_cycle(settings.optimizer.n_states)
-        if self.early_stopping and progress.stopping is None:
-            progress.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
-        relay = None
-        if HAS_PROTOCOL and not one_epoch:
-            relay = Relay(self, X, y, sample_weight, settings.max_iter)
-        callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
-        training = self._training(labelled, held, validation, settings, progress, callbacks)
-        self._run(training, progress, n_epochs=1 if one_epoch else None)
-        if relay is not None:
-            relay.finish()
-        return self
+        call = FitCall(
+            n_stored=labelled.x.nnz if scipy.sparse.issparse(labelled.x) else None,
+            has_eval_set=eval_set is not None,
+            needs_epochs=self._why_epochs(one_epoch=one_epoch),
+            continues=earlier,
+        )
+        settings = resolve(self, shape, call)
+        if settings.is_closed_form:
+            return self._solve(labelled, eval_set, settings, shape, seed)
+        return self._train(
+            labelled,
+            eval_set,
+            settings,
+            shape,
+            seed,
+            one_epoch=one_epoch,
+            original=(X, y, sample_weight),
+        )
 
-    def _solve(self, labelled: Labelled, settings: Settings, shape: Shape, seed: int) -> Self:
+    def _why_epochs(self, *, one_epoch: bool) -> str:
+        """Return why only a training step by step will do; empty if that is not so."""
+        if one_epoch:
+            return "`partial_fit` trains for one epoch"
+        # Callbacks imply iterative training.
+        return "callbacks of scikit-learn are set" if getattr(self, "_skl_callbacks", None) else ""
+
+    def _solve(
+        self, labelled: Labelled, eval_set: Any, settings: Settings, shape: Shape, seed: int
+    ) -> Self:
+        """Fit in closed form."""
+        if self.verbose:
+            print(
+                f"solving in closed form ({shape.n_samples:,} samples, {shape.n_features:,}"
+                f" features) ...",
+                file=sys.stderr,
+                flush=True,
+            )
         committee, record = solve(
             labelled.x,
-            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            self._encode(labelled.y, 0.0, "y"),
             self._weigh(labelled),
             self._strata(labelled.y),
             self._loss(),
@@ -176,12 +182,65 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         )
         network = committee.network
         progress = Progress(seed, shape, network, rewired=[0] * len(network.layers))
+        validation = self._validation(labelled, None, eval_set, progress)
+        if validation is not None:
+            self.network_ = network
+            outputs = self._outputs(parts_of_eval_set(eval_set)[0])
+            record = replace(record, validation_score=self._score(outputs, validation))
         progress.history.append(record)
         progress.epochs_done = 1
         self._progress = progress
+        self.settings_ = replace(settings, given_topology=(True,) * len(network.layers))
         self._publish()
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        return self
+
+    def _train(
+        self,
+        labelled: Labelled,
+        eval_set: Any,
+        settings: Settings,
+        shape: Shape,
+        seed: int,
+        *,
+        one_epoch: bool,
+        original: tuple[Any, Any, Any],
+    ) -> Self:
+        """Train step by step: a new network, or further the one there is."""
+        held = None
+        if settings.early_stopping and eval_set is None:
+            generator = derive_generator(seed, "validation split")
+            strata = self._strata(labelled.y)
+            held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
+        evolution = settings.evolution
+        if isinstance(evolution, GuidedSET) and evolution.strength is None:
+            found = self._strengths("f", labelled, held)
+            evolution = replace(evolution, strength=found)
+        fresh = not hasattr(self, "_progress")
+        if fresh:
+            progress = self._begin(labelled, held, settings, shape, seed)
+        else:
+            progress = self._progress
+            self._refuse_sparse_if_centred(labelled.x, progress)
+        validation = self._validation(labelled, held, eval_set, progress)
+        if not fresh and (not one_epoch or progress.epochs_done >= settings.max_iter):
+            progress.begin_cycle(settings.optimizer.n_states)
+        if settings.early_stopping and progress.stopping is None:
+            progress.stopping = EarlyStopping(
+                settings.n_iter_no_change, settings.tol, settings.restore_best
+            )
+        relay = None
+        if HAS_PROTOCOL and not one_epoch:
+            relay = Relay(self, *original, settings.max_iter)
+        callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
+        training = self._training(
+            labelled, held, validation, replace(settings, evolution=evolution), progress, callbacks
+        )
+        self.settings_ = settings
+        self._run(training, progress, n_epochs=1 if one_epoch else None)
+        if relay is not None:
+            relay.finish()
         return self
 
     def _begin(
@@ -190,13 +249,13 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         scaling = learn_scaling(
             labelled.x,
             labelled.weights_without(held),
-            scale=self.scale,
+            scale=settings.scale,
             clip=settings.clip,
             dtype=settings.dtype,
         )
         guide = None
-        if is_strength(settings.start):
-            guide = self._strengths(settings.start, labelled, held, settings)
+        if settings.is_guided_start:
+            guide = self._strengths(settings.start, labelled, held)
         network = start_network(
             settings,
             shape,
@@ -208,13 +267,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         )
         return Progress(seed, shape, network, rewired=[0] * len(network.layers))
 
-    def _strengths(
-        self, how: Any, labelled: Labelled, held: Rows | None, settings: Settings
-    ) -> NDArray[np.float64]:
+    def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
         return strengths(
             how,
             labelled.x,
-            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            self._encode(labelled.y, 0.0, "y"),
             labelled.weights_without(held),
             has_classes=self._is_classifier,
         )
@@ -236,16 +293,16 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             learning_rate=settings.learning_rate_init,
             schedule=settings.schedule,
             batch_size=batch,
-            balance_batches=isinstance(self.batch_size, str),
+            balance_batches=settings.balance_batches,
             n_epochs=settings.max_iter,
             evolution=settings.evolution,
-            shuffle=bool(self.shuffle),
+            shuffle=settings.shuffle,
             seed=progress.cycle_seed,
             n_threads=threads_for(self.n_jobs, network.n_connections * batch),
         )
         data = TrainingData.of(
             labelled.x,
-            self._encode(labelled.y, settings, "y"),
+            self._encode(labelled.y, settings.label_smoothing, "y"),
             network.dtype,
             weights=self._weigh(labelled),
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
@@ -258,13 +315,13 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             evolution_state=progress.evolution_state,
             validation=validation,
             scorer=self._score,
-            stopping=progress.stopping if self.early_stopping else None,
+            stopping=progress.stopping if settings.early_stopping else None,
             callbacks=callbacks,
         )
 
     def _run(self, training: Training, progress: Progress, *, n_epochs: int | None) -> None:
         try:
-            # `progress` keeps the latest network beside the best, to go on from.
+            # `progress` keeps the latest network, to train further, and the best one.
             training.run(n_epochs, restore_best=False)
             if not progress.latest.is_finite():
                 raise DivergenceError(
@@ -273,25 +330,26 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
                     f" scale the features, or clip them."
                 )
         except DivergenceError:
-            # Never keep a network that is not made of numbers.
+            # Never keep a network with weights that are not finite.
             self._forget()
             if progress.best is not progress.latest:
                 progress.latest = progress.best.copy()
                 self._remember(progress, training)
             raise
         except BaseException:
-            # Interrupted: what was learnt so far is there to use, and to go on from.
+            # Interrupted: keep what was learnt, to predict and to train further.
             self._remember(progress, training)
             raise
         self._remember(progress, training)
 
     def _forget(self) -> None:
-        """Be as if never fitted: a network and classes of different fits must not meet."""
-        self.__dict__.pop("_progress", None)
-        self.__dict__.pop("network_", None)
+        """Remove the last fit: its network and the classes of a new fit must not be mixed."""
+        for name in ("_progress", "network_", "settings_", "member_shares_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.pop("cross_validated_outputs_", None)
 
     def _remember(self, progress: Progress, training: Training) -> None:
-        """Take over what a training has come to."""
+        """Store the result of a training."""
         before = len(progress.history) - progress.epochs_done
         for record in training.history:
             progress.history.append(replace(record, epoch=record.epoch + before))
@@ -304,7 +362,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         self._publish()
 
     def _publish(self) -> None:
-        """Set the fitted attributes from where training stands."""
+        """Set the fitted attributes from the progress of training."""
         progress = self._progress
         self.network_ = progress.best
         self.history_ = progress.history
@@ -323,7 +381,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
     def _checked_parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = self.get_params(deep=False)
         check_parameters(given, owner=type(self).__name__)
-        threads_for(self.n_jobs, 1)  # raises if it is no number of threads
+        threads_for(self.n_jobs, 1)  # raises if it is not a number of threads
         return given
 
     def _shape_of(self, labelled: Labelled) -> Shape:
@@ -338,7 +396,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             )
         x = checked_samples(self, X, reset=reset, streamed=True)
         if isinstance(x, DiskRows) and not reset:
-            x.check()  # where scaling was learnt, everything has been read and looked at
+            x.check()  # a fresh fit reads and checks everything when it learns the scaling
         return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.shape[0]))
 
     def _validation(
@@ -346,7 +404,6 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         labelled: Labelled,
         held: Rows | None,
         eval_set: Any,
-        settings: Settings,
         progress: Progress,
     ) -> TrainingData | None:
         if held is not None:
@@ -356,15 +413,15 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             self._refuse_sparse_if_centred(validation.x, progress)
         else:
             return None
-        targets = self._encode(validation.y, replace(settings, label_smoothing=0.0), "`eval_set`")
+        targets = self._encode(validation.y, 0.0, "`eval_set`")
         dtype = progress.latest.dtype
         return TrainingData.of(validation.x, targets, dtype, weights=validation.weights)
 
     def _refuse_sparse_if_centred(self, x: Any, progress: Progress) -> None:
         if scipy.sparse.issparse(x) and progress.latest.scaling.shift is not None:
             raise InvalidInputError(
-                "the network began with dense samples and centres its features; it cannot be"
-                " trained or validated on sparse ones.\n"
+                "the network was first trained on dense samples and centres its features; it"
+                " cannot be trained or validated on sparse ones.\n"
                 "  Give sparse samples from the first call on, or set `scale=None`."
             )
 
@@ -395,15 +452,15 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         return outputs.astype(np.float64)
 
     def save(self, path: str | Path, *, optimizer: bool = True) -> None:
-        """Write the estimator to one safe file, from which `ratoon.load` brings it back.
+        """Write the estimator to one safe file, which `ratoon.load` reads.
 
         Parameters
         ----------
         path : path
             Where to; replaced as a whole or not at all.
         optimizer : bool, default=True
-            Also save what the optimizer keeps, one or two numbers per connection.  Predictions do
-            not need it; `partial_fit` needs it to go on exactly where training stood.
+            Also save the state of the optimizer, one or two numbers per connection.  Predictions
+            do not need it; `partial_fit` needs it to continue exactly.
         """
         from ratoon.estimators.files import save
 

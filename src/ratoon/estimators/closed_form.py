@@ -1,13 +1,11 @@
-"""The default for few samples and many features: solve for the network instead of descending.
+"""Fit in closed form: solve for a committee of networks instead of training step by step.
 
-`ratoon.committee` says how.  It is taken where nothing about the network or its training was asked
-for; whoever sets a width, a density, a strategy or a learning rate wants a network trained so.
+`ratoon.committee` describes the method.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,58 +14,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ratoon.arrays import Array
-from ratoon.committee import Committee, Problem, fit_committee, suits
-from ratoon.estimators.presets import Shape, is_open
+from ratoon.committee import Committee, Problem, fit_committee
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
-
-_OPEN = (
-    "preset",
-    "hidden_layer_sizes",
-    "epsilon",
-    "density",
-    "evolution",
-    "learning_rate_init",
-    "learning_rate",
-    "max_iter",
-    "batch_size",
-    "weight_decay",
-    "init",
-    "output_init",
-    "start",
-    "topology",
-    "clip",
-    "label_smoothing",
-    "loss",
-    "callbacks",
-    "dtype",
-)
-_AT_DEFAULT = {
-    "activation": "relu",
-    "dropout": 0.0,
-    "scale": "standard",
-    "early_stopping": False,
-    "warm_start": False,
-    "warm_up": 0.0,
-}
-
-
-def is_to_be_solved(given: Mapping[str, Any], shape: Shape, x: Any, eval_set: Any) -> bool:
-    """Whether `fit` solves for the network.
-
-    Always with ``solver="ridge"``.  With ``"auto"`` if the data have few samples and many
-    features, and nothing else was asked for.
-    """
-    solver = given["solver"]
-    if isinstance(solver, str) and solver == "ridge":
-        return True
-    return (
-        is_open(solver)
-        and eval_set is None
-        and suits(shape.n_samples, shape.n_features, x.nnz if scipy.sparse.issparse(x) else None)
-        and all(is_open(given.get(name)) for name in _OPEN)
-        and all(given[name] == value for name, value in _AT_DEFAULT.items())
-    )
 
 
 def solve(
@@ -91,7 +40,7 @@ def solve(
     else:
         samples = np.asarray(x, dtype=np.float32)
     whole = Problem(samples, goal, counted, groups, kind)
-    # Hundreds of small products: a second BLAS thread costs more than it brings, and on a busy
+    # Hundreds of small products: a second BLAS thread costs more than it saves, and on a busy
     # machine a hundred times more.
     with threadpool_limits(limits=1, user_api="blas"):
         committee = fit_committee(whole if rows.size == len(counted) else whole.take(rows), seed)

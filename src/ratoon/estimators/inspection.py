@@ -1,4 +1,4 @@
-"""What there is to see of an estimator's network, before and after fitting."""
+"""Weights, importances, report and plan of an estimator."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ratoon.datasets.align import MIN_COVERAGE
 from ratoon.estimators.fitting import Progress
 from ratoon.estimators.names import align_samples, warn_of_missing
 from ratoon.estimators.planning import FitPlan, make_plan
-from ratoon.estimators.presets import Shape, resolve
+from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import FitReport, make_report
-from ratoon.estimators.threads import threads_for
+from ratoon.estimators.settings import Settings, resolve
 from ratoon.network import SparseMLP
 from ratoon.topology import Within
 
@@ -58,28 +58,26 @@ def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[
     return strength
 
 
-def shares(strength: Array) -> NDArray[np.float64]:
-    """Return strengths divided by their sum.
+def relative_strength(strength: Array) -> NDArray[np.float64]:
+    """Return strengths as fractions of their sum.
 
     Examples
     --------
-    >>> shares(np.array([1.0, 3.0])).tolist()
+    >>> relative_strength(np.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
     total = float(strength.sum())
     return np.asarray(strength / total if total > 0 else strength, dtype=np.float64)
 
 
-class NetworkViews:
+class NetworkInspection:
     """Weights, importances, report and plan of an estimator."""
 
     network_: SparseMLP
+    settings_: Settings
     _progress: Progress
     _is_classifier: bool
     topology: Any
-    n_jobs: Any
-    early_stopping: bool
-    restore_best: bool
 
     def _checked_parameters(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -98,14 +96,14 @@ class NetworkViews:
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of every feature in the summed magnitude of the first layer's weights."""
+        """Fraction of every feature in the summed magnitude of the first layer's weights."""
         check_is_fitted(self)
-        return shares(feature_strength(self.network_))
+        return relative_strength(feature_strength(self.network_))
 
     def align(self, X: Any, *, id_map: Any = None, min_coverage: float = MIN_COVERAGE) -> Dataset:
         """Return samples with the features of training, found by name, for `predict` and others.
 
-        Columns may stand in any order, and others may stand between them.  A feature that is
+        Columns may be in any order, with other columns between them.  A feature that is
         missing gets its mean over the training samples (0 after standardisation), or 0 where the
         model does not centre its features; a `FeatureCoverageWarning` says how many there are.
         Without `align`, other names than those of training are an error, as in scikit-learn.
@@ -115,20 +113,20 @@ class NetworkViews:
         X : pandas, polars or Arrow table, AnnData, or Dataset
             Samples with names of their features.
         id_map : mapping of str to str, or path, optional
-            From names in ``X`` to names of training; a file has them in two columns.  The mean is
-            taken where several columns come to one name.
+            From names in ``X`` to names of training; a file has them in two columns.  Several
+            columns with the same name are averaged.
         min_coverage : float, default=0.9
-            Share of the features of training that must be there.
+            Fraction of the features of training that must be present.
 
         Returns
         -------
         Dataset
-            Its `notes` tell what was done.
+            Its `notes` say what was done.
 
         Raises
         ------
         InvalidInputError
-            If fewer are there.
+            If fewer are present.
 
         Examples
         --------
@@ -165,16 +163,16 @@ class NetworkViews:
         """Table of the layers: connections, density asked for and achieved, memory, rewired."""
         check_is_fitted(self)
         progress = self._progress
-        settings = resolve(self._checked_parameters(), progress.shape)
-        n_layers = len(self.network_.layers)
-        given = [layer is not None for layer in self.topology or []]
-        given += [False] * (n_layers - len(given))
-        if self.network_.widths != settings.widths(progress.shape):
-            given = [True] * n_layers  # a network that was solved for: nobody asked for densities
-        return make_report(self.network_, progress.history, settings, progress.rewired, given)
+        return make_report(self.network_, progress.history, self.settings_, progress.rewired)
+
+    @property
+    def solver_(self) -> str:
+        """How the last fit was done: closed form, sgd, adam, or an optimizer's class name."""
+        check_is_fitted(self)
+        return self.settings_.solver
 
     def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
-        """Tell memory and time of a fit before anything is allocated.
+        """Estimate memory and time of a fit before anything is allocated.
 
         Parameters
         ----------
@@ -186,19 +184,11 @@ class NetworkViews:
         Returns
         -------
         FitPlan
-            Bytes of parameters, of working space and at the peak, beside the data itself; and
+            Bytes of parameters, of working space and at the peak, without the data itself; and
             estimated seconds per epoch on this machine.
         """
-        given = self._checked_parameters()
+        self._checked_parameters()
         shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
-        settings = resolve(given, shape)
-        n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
-        keeps_best = bool(self.early_stopping and self.restore_best)
+        settings = resolve(self, shape)
         limits = [layer for layer in self.topology or [] if isinstance(layer, Within)]
-        return make_plan(
-            settings,
-            shape,
-            n_threads=n_threads,
-            keeps_best=keeps_best,
-            n_allowed=tuple(limit.n_allowed for limit in limits),
-        )
+        return make_plan(settings, shape, n_allowed=tuple(limit.n_allowed for limit in limits))

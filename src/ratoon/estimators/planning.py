@@ -1,4 +1,4 @@
-"""Plans: memory and time of a fit, told before anything is allocated.
+"""Plans: memory and time of a fit, estimated before anything is allocated.
 
 Memory is counted; time is estimated from a few runs of small networks on this machine.  A
 connection costs the same until the activations that its layer reads and writes at random no
@@ -17,7 +17,8 @@ from itertools import count, pairwise
 import numpy as np
 
 from ratoon import kernels
-from ratoon.estimators.presets import Settings, Shape
+from ratoon.estimators.presets import Shape
+from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
@@ -39,7 +40,9 @@ _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What a fit will need beside the data itself.
+    """What a fit needs, without the data itself.
+
+    Where `fit` would solve in closed form, the figures are those of a training instead.
 
     Examples
     --------
@@ -49,6 +52,8 @@ class FitPlan:
     (410400, 6782436)
     """
 
+    solver: str
+    reason: str
     widths: tuple[int, ...]
     connections: tuple[int, ...]
     dtype: str
@@ -71,10 +76,10 @@ class FitPlan:
     @property
     def peak_bytes(self) -> int:
         """The most that is held at any moment."""
-        # The working space is kept for the next epoch while a rewiring is under way.
-        passing = self.workspace_bytes + self.rewiring_bytes
-        staying = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
-        return max(staying + passing, _STATISTICS_BYTES)
+        # The working space is kept for the next epoch during a rewiring.
+        temporary = self.workspace_bytes + self.rewiring_bytes
+        lasting = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
+        return max(lasting + temporary, _STATISTICS_BYTES)
 
     @property
     def seconds(self) -> float:
@@ -83,7 +88,11 @@ class FitPlan:
 
     def __str__(self) -> str:
         n_positions = sum(n_in * n_out for n_in, n_out in pairwise(self.widths))
+        solver = f"{self.solver}, because {self.reason}"
+        if self.solver == CLOSED_FORM:
+            solver += "; the figures below are those of a training instead"
         lines = [
+            ("solver", solver),
             ("network", " -> ".join(f"{width:,}" for width in self.widths)),
             (
                 "connections",
@@ -97,7 +106,7 @@ class FitPlan:
             (
                 "time",
                 f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads} thread(s),"
-                f" {duration(self.seconds)} for {self.n_epochs} epochs",
+                f" {duration(self.seconds)} for {epochs(self.n_epochs)}",
             ),
         ]
         return "\n".join(f"{name:<14}{text}" for name, text in lines)
@@ -109,14 +118,13 @@ def make_plan(
     settings: Settings,
     shape: Shape,
     *,
-    n_threads: int,
-    keeps_best: bool = False,
     n_allowed: tuple[int, ...] = (),
 ) -> FitPlan:
     """Count the memory and estimate the time of a fit.
 
     ``n_allowed`` are the positions that layers with a limit may use.
     """
+    n_threads = settings.n_threads
     widths = settings.widths(shape)
     layers = list(pairwise(widths))
     connections = settings.connections or tuple(
@@ -134,6 +142,8 @@ def make_plan(
     within = max(n_allowed, default=0) * _DRAWING_BYTES
     per_step, per_epoch = seconds_of(settings, shape, connections, n_threads)
     return FitPlan(
+        solver=settings.solver,
+        reason=settings.reason,
         widths=widths,
         connections=connections,
         dtype=settings.dtype,
@@ -146,7 +156,7 @@ def make_plan(
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
-        best_copy_bytes=parameters if keeps_best else 0,
+        best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
     )

@@ -1,4 +1,4 @@
-"""The report of a fit: one line per layer, and how long an epoch took."""
+"""The report of a fit as a table, and as an HTML page written by ``fit(report=...)``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import parts_of_eval_set
 from ratoon.estimators.inputs import checked_samples
-from ratoon.estimators.presets import Settings
+from ratoon.estimators.settings import CLOSED_FORM, Settings
 from ratoon.history import History, duration
 from ratoon.initialise import density_of
 from ratoon.network import SparseMLP
@@ -27,7 +27,7 @@ _HEADINGS = ("layer", "shape", "connections", "requested", "achieved", "MB", "re
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer: its size, its density as asked for and as it is, its memory, what rewired."""
+    """One layer: its size, requested and achieved density, memory, connections rewired."""
 
     n_in: int
     n_out: int
@@ -38,13 +38,13 @@ class LayerReport:
     rewired: int
 
     def cells(self, index: int) -> tuple[str, ...]:
-        """Return the line of this layer in the table."""
-        asked = "given" if self.requested_density is None else f"{self.requested_density:.4g}"
+        """Return the row of this layer in the table."""
+        requested = "given" if self.requested_density is None else f"{self.requested_density:.4g}"
         return (
             str(index),
             f"{self.n_in} -> {self.n_out}",
             f"{self.n_connections:,}",
-            asked,
+            requested,
             f"{self.achieved_density:.4g}",
             f"{self.megabytes:.3g}",
             f"{self.rewired:,}",
@@ -53,7 +53,9 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class FitReport:
-    """What became of a fit.  Prints as a table; a notebook shows it as one.
+    """What a fit did.  Prints as a table; a notebook shows it as one.
+
+    ``solver`` and ``reason`` are those of the fit's `Settings`, ``how`` a sentence with both.
 
     Examples
     --------
@@ -70,6 +72,9 @@ class FitReport:
     rewire_seconds_per_epoch: float
     loss: float | None
     dtype: str
+    solver: str
+    reason: str
+    how: str
 
     @property
     def n_connections(self) -> int:
@@ -89,9 +94,13 @@ class FitReport:
         notes = [
             f"{self.n_connections:,} connections in {self.dtype}, {of_dense:.3%} of the"
             f" {self.n_positions:,} of a dense network",
-            f"{self.n_epochs} epochs, {duration(self.seconds_per_epoch)} each"
-            f" ({duration(self.rewire_seconds_per_epoch)} of it rewiring)",
+            self.how,
         ]
+        each, rewiring = map(duration, (self.seconds_per_epoch, self.rewire_seconds_per_epoch))
+        if self.solver == CLOSED_FORM:
+            notes.append(f"took {each}")
+        else:
+            notes.append(f"{each} per epoch, {rewiring} of it for rewiring")
         return notes if self.loss is None else [*notes, f"last training loss {self.loss:.4g}"]
 
     def __str__(self) -> str:
@@ -118,36 +127,39 @@ class FitReport:
 
 
 def make_report(
-    network: SparseMLP,
-    history: History,
-    settings: Settings,
-    rewired: Sequence[int],
-    given: Sequence[bool],
+    network: SparseMLP, history: History, settings: Settings, rewired: Sequence[int]
 ) -> FitReport:
-    """Gather a report; ``given`` says which layers began with a topology of the user's."""
+    """Return the report of a fit with these settings."""
     layers = []
-    for index, layer in enumerate(network.layers):
-        asked = settings.density
+    for layer, given, n_rewired in zip(
+        network.layers, settings.given_topology, rewired, strict=True
+    ):
+        requested = settings.density
         if settings.epsilon is not None:
-            asked = density_of(layer.shape, settings.epsilon)
+            requested = density_of(layer.shape, settings.epsilon)
         layers.append(
             LayerReport(
                 *layer.shape,
                 layer.n_connections,
-                None if given[index] else asked,
+                None if given else requested,
                 layer.topology.density,
                 layer.nbytes() / 1e6,
-                rewired[index],
+                n_rewired,
             )
         )
-    train, rewire = history.column("train_seconds"), history.column("rewire_seconds")
+    first = int(settings.after_closed_form)  # that record is not of an epoch
+    train = history.column("train_seconds")[first:]
+    rewire = history.column("rewire_seconds")[first:]
     return FitReport(
-        tuple(layers),
-        len(history),
-        float(np.mean(train) + np.mean(rewire)) if train else 0.0,
-        float(np.mean(rewire)) if rewire else 0.0,
-        history[-1].loss if len(history) else None,
-        network.dtype.name,
+        layers=tuple(layers),
+        n_epochs=len(history),
+        seconds_per_epoch=float(np.mean(train) + np.mean(rewire)) if train else 0.0,
+        rewire_seconds_per_epoch=float(np.mean(rewire)) if rewire else 0.0,
+        loss=history[-1].loss if len(history) else None,
+        dtype=network.dtype.name,
+        solver=settings.solver,
+        reason=settings.reason,
+        how=settings.describe(len(history)),
     )
 
 

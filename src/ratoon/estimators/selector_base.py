@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.inspection import shares
+from ratoon.estimators.inspection import relative_strength
 from ratoon.estimators.selector_stability import (
     selection_frequency,
     stability_index,
@@ -28,7 +28,7 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
 
     def _take_strengths(self, strengths: Array) -> None:
         """Set the fitted attributes from one row of strengths per network."""
-        scaled = np.stack([shares(row) for row in strengths])
+        scaled = np.stack([relative_strength(row) for row in strengths])
         k = self._n_chosen(scaled.shape[1])
         self.strengths_ = scaled
         self.strength_ = scaled.mean(axis=0)

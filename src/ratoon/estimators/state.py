@@ -19,6 +19,13 @@ from ratoon.estimators.progress_state import (
     shape_to_plain,
 )
 from ratoon.estimators.regressor import SparseMLPRegressor
+from ratoon.estimators.settings import (
+    resolve,
+    settings_from_plain,
+    settings_of_old_file,
+    settings_to_plain,
+    upgrade_parameters,
+)
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
@@ -86,6 +93,7 @@ def to_state(estimator: BaseSparseMLP) -> State:
     config = {
         "estimator": type(estimator).__name__,
         "parameters": parameters,
+        "settings": settings_to_plain(estimator.settings_),
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
         "shape": shape_to_plain(progress.shape),
@@ -121,6 +129,8 @@ def from_state(
 def _build(
     config: dict[str, Any], arrays: dict[str, Array], networks: list[SparseMLP]
 ) -> BaseSparseMLP:
+    config = dict(config)
+    stored_settings = config.pop("settings", None)  # files of earlier versions have none
     fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
     if kind is None:
@@ -130,7 +140,10 @@ def _build(
     if unknown := set(parameters) - set(estimator.get_params(deep=False)):
         raise FormatError(f"{config['estimator']} has no parameters {sorted(unknown)}")
     estimator.set_params(**parameters)
+    shape = shape_from_plain(config["shape"])
     _check(estimator, parameters)
+    if stored_settings is None:
+        upgrade_parameters(estimator, shape)
     if config["not_saved"]:
         warnings.warn(
             f"{config['not_saved']} could not be saved with this estimator and have their default"
@@ -147,7 +160,7 @@ def _build(
     history = history_from_arrays(arrays)
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
-    progress = progress_from_plain(config["progress"], shape_from_plain(config["shape"]), networks)
+    progress = progress_from_plain(config["progress"], shape, networks)
     progress.history = history
     if progress.evolution_state is not None:
         named = [name for name in arrays if name.startswith(_EVOLUTION)]
@@ -164,6 +177,13 @@ def _build(
             )
     estimator._progress = progress
     estimator._publish()
+    if stored_settings is None:
+        settings = settings_of_old_file(estimator, shape, estimator.network_, estimator.n_iter_)
+    else:
+        settings = settings_from_plain(stored_settings, resolve(estimator, shape, refuses=False))
+        if len(settings.given_topology) != len(progress.latest.layers):
+            raise FormatError("settings: `given_topology` must have one entry per layer")
+    estimator.settings_ = settings
     if any(layer.allowed is not None for layer in progress.latest.layers):
         # A fit that begins anew must keep to the limits, too.
         estimator.topology = [limit_of(layer) for layer in progress.latest.layers]

@@ -12,7 +12,6 @@ from scipy.special import expit, log_softmax, softmax
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled
-from ratoon.estimators.presets import Settings
 from ratoon.training import TrainingData
 
 
@@ -42,7 +41,7 @@ class TargetKind(ABC):
         """Return the loss of the network."""
 
     @abstractmethod
-    def _encode(self, y: Array, settings: Settings, where: str) -> Array:
+    def _encode(self, y: Array, smoothing: float, where: str) -> Array:
         """Return the targets of samples, (samples, outputs)."""
 
     @abstractmethod
