@@ -139,7 +139,7 @@ def test_a_dry_run_tells_memory_and_time_and_trains_nothing(ratoon, table, tmp_p
     told = ratoon("train", table, *QUICK, "--dry-run", "-o", tmp_path / "m.ratoon")
     assert told.code == 0
     assert "12 -> 20 -> 2" in told.out
-    assert "beside the data" in told.out
+    assert "without the data" in told.out
     assert not (tmp_path / "m.ratoon").exists()
     told = ratoon("train", table, *QUICK, "--dry-run", "--json")
     assert json.loads(told.out)["n_connections"] == 136

@@ -340,8 +340,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         if seen.size < 2:
             unweighted = "" if weights is None else "\n  Samples of weight 0 do not count."
             raise InvalidInputError(
-                f"y has one class only, {self.classes_[:1].tolist()!r}: there is nothing to tell"
-                f" apart.{unweighted}"
+                f"y has one class only, {self.classes_[:1].tolist()!r}: a classifier needs at"
+                f" least two.{unweighted}"
             )
 
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:

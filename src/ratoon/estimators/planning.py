@@ -28,13 +28,13 @@ from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 
 BLOCK = 32
-"""Samples of a minibatch that native code takes at a time."""
+"""Samples of a minibatch that native code computes at once."""
 
 _INDEX_BYTES = 4
 _DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
 _SCALING_BYTES = 16  # per feature: means and factors in double precision
 _REGROWN = 0.3  # of a layer's connections, at the usual zeta
-_LARGE_BYTES = 4 * 2**20  # from here on native code keeps an array it is done with for the next use
+_LARGE_BYTES = 4 * 2**20  # from here on native code keeps a used array for the next use
 _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
 
@@ -75,7 +75,7 @@ class FitPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that is held at any moment."""
+        """Memory at the peak."""
         # The working space is kept for the next epoch during a rewiring.
         temporary = self.workspace_bytes + self.rewiring_bytes
         lasting = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
@@ -83,7 +83,7 @@ class FitPlan:
 
     @property
     def seconds(self) -> float:
-        """The whole training."""
+        """Seconds of the whole training."""
         return self.seconds_per_epoch * self.n_epochs
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class FitPlan:
             ("parameters", _megabytes(self.parameter_bytes)),
             ("working space", f"{_megabytes(self.workspace_bytes)} at batch {self.batch_size}"),
             ("rewiring", _megabytes(self.rewiring_bytes)),
-            ("peak", f"{_megabytes(self.peak_bytes)} beside the data"),
+            ("peak", f"{_megabytes(self.peak_bytes)} without the data"),
             (
                 "time",
                 f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads} thread(s),"
@@ -152,7 +152,7 @@ def make_plan(
         n_threads=n_threads,
         parameter_bytes=parameters,
         workspace_bytes=workspace_bytes(widths, settings.batch_size, size, n_threads)
-        # Wide minibatches go through in blocks, and add their gradients up.
+        # Large minibatches are computed in blocks whose gradients are added up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
@@ -163,10 +163,10 @@ def make_plan(
 
 
 def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
-    """Return what rewiring the largest layer takes beside it.
+    """Return the extra memory for rewiring the largest layer.
 
-    The next indices, and of every new connection its place and its first weight.  Where the present
-    indices are kept as well, nine bytes per connection were measured.
+    It holds the next indices, and the position and first weight of every new connection.  For large
+    layers nine bytes per connection were measured.
     """
     if _INDEX_BYTES * n_connections >= _LARGE_BYTES:
         return n_connections * 9
@@ -176,7 +176,7 @@ def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
 def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_threads: int = 1) -> int:
     """Return the working memory of a minibatch: activations of all layers, errors of two.
 
-    Several threads have the inputs of the next minibatch besides.
+    Several threads also hold the inputs of the next minibatch.
 
     Examples
     --------
@@ -202,7 +202,7 @@ _ROUNDS = 5
 
 
 def padded(batch: int) -> int:
-    """Return how many samples travel together: 1, or a multiple of 8."""
+    """Return the samples computed at once: 1, or a multiple of 8."""
     return 1 if batch == 1 else math.ceil(batch / LANES) * LANES
 
 
@@ -211,7 +211,7 @@ class Speed:
     """Nanoseconds, on one thread, for a minibatch of some size."""
 
     per_first_connection: float
-    """Between input and first hidden layer, where no error goes back."""
+    """Between input and first hidden layer, where no error is propagated back."""
     per_connection: float
     per_value: float
     per_rewired_connection: float
@@ -229,7 +229,7 @@ def seconds_of(
     each = [speed.per_first_connection] + [speed.per_connection] * (len(connections) - 1)
     layers = pairwise(settings.widths(shape))
     for (n_in, n_out), n_connections, cost in zip(layers, connections, each, strict=True):
-        total += n_connections * cost * slowness(min(n_in, n_out) * lanes * size)
+        total += n_connections * cost * relative_cost(min(n_in, n_out) * lanes * size)
     speed_up = 1.0 + 0.8 * (n_threads - 1)
     per_step = total * 1e-9 / speed_up + _SECONDS_PER_STEP
     n_steps = math.ceil(shape.n_samples / settings.batch_size)
@@ -238,20 +238,20 @@ def seconds_of(
     if schedule.until > 0:
         per_rewiring = sum(connections) * speed.per_rewired_connection * 1e-9 / speed_up
         clock = Clock(0, n_steps, n_steps * settings.max_iter)
-        often = n_steps / schedule.interval(clock)
-        per_epoch += schedule.until * often * per_rewiring
+        n_rewirings = n_steps / schedule.interval(clock)
+        per_epoch += schedule.until * n_rewirings * per_rewiring
     return per_step, per_epoch
 
 
-def slowness(row_bytes: float) -> float:
-    """Return what a connection costs, with activations that take so much, in terms of 512 kB.
+def relative_cost(row_bytes: float) -> float:
+    """Return the cost of a connection, relative to that with activations of 512 kB.
 
     Measured on layers of 1500 to 250,000 neurons: a little less while they fit into the cache of
-    a core, a quarter more for every doubling beyond.
+    a core, a quarter more for every doubling beyond that.
 
     Examples
     --------
-    >>> [round(slowness(kilobytes * 1000), 2) for kilobytes in (0, 512, 1024, 8192)]
+    >>> [round(relative_cost(kilobytes * 1000), 2) for kilobytes in (0, 512, 1024, 8192)]
     [0.83, 1.0, 1.24, 1.96]
     """
     if row_bytes <= _CACHE_BYTES:
@@ -261,9 +261,9 @@ def slowness(row_bytes: float) -> float:
 
 @cache
 def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
-    """Run small networks and take the time; most of a second, once per process."""
+    """Time small networks; most of a second, once per process."""
     n_wide = max(4096, 2**19 // lanes)
-    # Wide enough not to hang on where in memory a few pages lie, narrow enough to be quick.
+    # Wide enough not to depend on the placement of pages in memory, narrow enough to be quick.
     size = checked_dtype(dtype).itemsize
     width = int(np.clip(_CACHE_BYTES // (lanes * size), 4000, 32_000))
     density = 20 / width
@@ -271,7 +271,7 @@ def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
     shapes += [((width,) * (1 + n_hidden) + (4,), density) for n_hidden in (1, 2)]
     layer = SparseMLP.start((9000, 9000), epsilon=10, seed=0, dtype=dtype).layers[0]
     layer.clear_state(n_states)
-    # All take turns, round by round, so that a slow tenth of a second strikes none alone.
+    # Interleaved in rounds, so that a short disturbance does not affect one measurement only.
     wide, one, two, rewiring = np.min(
         [
             [_seconds_per_step(*shape, dtype, lanes, rule, n_states, seed) for shape in shapes]
@@ -281,7 +281,9 @@ def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
         axis=0,
     ).tolist()
     per_value = wide / (n_wide * lanes)
-    usual = connections_wanted((width, width), density=density) * slowness(width * lanes * size)
+    usual = connections_wanted((width, width), density=density) * relative_cost(
+        width * lanes * size
+    )
     first = max(one - width * lanes * per_value, 0.1 * one) / usual
     later = max(two - one, 0.5 * one) / usual
     return Speed(first * 1e9, later * 1e9, per_value * 1e9, rewiring / layer.n_connections * 1e9)
@@ -324,7 +326,7 @@ def _quickest(run: Callable[[], object], at_least_s: float = 0.01) -> float:
     run()  # once to warm up
     times: list[float] = []
     while len(times) < 3 or sum(times) < at_least_s:
-        # Of this thread alone: what other processes do must not make a plan longer.
+        # CPU time of this thread: other processes must not make a plan longer.
         started = time.thread_time()
         run()
         times.append(max(time.thread_time() - started, 1e-9))

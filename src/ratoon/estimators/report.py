@@ -188,7 +188,7 @@ def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
     x = checked_samples(estimator, X, reset=False, streamed=True)
     targets = np.asarray(y)
     if isinstance(x, DiskRows) or targets.ndim != 1:
-        return None  # not to be read again, or several targets: a page about the network alone
+        return None  # on disk, or several targets: the page is about the network alone
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     names = getattr(estimator, "feature_names_in_", None)

@@ -1,4 +1,4 @@
-"""Targets: from labels and numbers to what a network is trained towards, and back."""
+"""Targets: from labels and numbers to the outputs of a network, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ratoon.training import TrainingData
 
 
 class TargetKind(ABC):
-    """From ``y`` to outputs of the network, scores, and what of it a file keeps."""
+    """From ``y`` to outputs of the network, scores, and what a file stores of it."""
 
     _is_classifier: bool
 
@@ -26,7 +26,7 @@ class TargetKind(ABC):
 
     @abstractmethod
     def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
-        """Learn what there is to learn from y: classes, or mean and spread."""
+        """Learn from y: classes, or mean and standard deviation."""
 
     @abstractmethod
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
@@ -46,11 +46,11 @@ class TargetKind(ABC):
 
     @abstractmethod
     def _weigh(self, labelled: Labelled) -> Array | None:
-        """Return what every sample counts in training."""
+        """Return the weight of every sample in training."""
 
     @abstractmethod
     def _strata(self, y: Array) -> Array | None:
-        """Return the class of every sample, where validation is to have all of them."""
+        """Return the class of every sample, for a stratified validation split."""
 
     @abstractmethod
     def _score(self, outputs: Array, data: TrainingData) -> float:
@@ -58,11 +58,11 @@ class TargetKind(ABC):
 
     @abstractmethod
     def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what was learnt of the targets, as plain values and arrays."""
+        """Return what was learnt from the targets, as JSON values and arrays."""
 
     @abstractmethod
     def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Take back what `_target_state` gave, out of ``arrays``; raise if it is not that."""
+        """Restore what `_target_state` returned, out of ``arrays``, or raise."""
 
 
 def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothing: float) -> Array:
@@ -80,7 +80,7 @@ def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothi
 
 
 def smoothed(targets: Array, n_choices: int, *, loss: str, smoothing: float) -> Array:
-    """Draw zeros and ones towards equal shares of ``n_choices``, and to -1 and +1 if squared."""
+    """Smooth zeros and ones towards 1 / ``n_choices``; return -1 to +1 for a squared loss."""
     soft = targets * (1.0 - smoothing) + smoothing / n_choices
     return 2.0 * soft - 1.0 if loss == "squared_error" else soft
 
@@ -99,10 +99,10 @@ def class_probabilities(loss: str, outputs: Array) -> Array:
     z = np.asarray(outputs, dtype=np.float64)
     if loss == "softmax_cross_entropy":
         return np.asarray(softmax(z, axis=1))
-    shares = label_probabilities(loss, z)
-    totals = shares.sum(axis=1, keepdims=True)
-    shares[totals[:, 0] == 0], totals[totals == 0] = 1.0, z.shape[1]
-    return np.asarray(shares / totals)
+    separate = label_probabilities(loss, z)
+    totals = separate.sum(axis=1, keepdims=True)
+    separate[totals[:, 0] == 0], totals[totals == 0] = 1.0, z.shape[1]
+    return np.asarray(separate / totals)
 
 
 def log_class_probabilities(loss: str, outputs: Array) -> Array:
@@ -114,7 +114,7 @@ def log_class_probabilities(loss: str, outputs: Array) -> Array:
 
 
 def label_probabilities(loss: str, outputs: Array) -> Array:
-    """Return the probability of every label, each on its own."""
+    """Return the probability of every label, independently of the others."""
     z = np.asarray(outputs, dtype=np.float64)
     if loss == "squared_error":
         return np.clip(0.5 * (1.0 + z), 0.0, 1.0)
@@ -122,7 +122,7 @@ def label_probabilities(loss: str, outputs: Array) -> Array:
 
 
 def balanced_weights(codes: NDArray[np.intp], n_classes: int, weights: Array | None) -> Array:
-    """Return per class what makes all classes weigh the same.
+    """Return per class the weight that makes all classes count the same.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def balanced_weights(codes: NDArray[np.intp], n_classes: int, weights: Array | N
     """
     counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
     present = counts > 0
-    shares = np.zeros(n_classes)
-    shares[present] = counts.sum() / (present.sum() * counts[present])
-    return shares
+    per_class = np.zeros(n_classes)
+    per_class[present] = counts.sum() / (present.sum() * counts[present])
+    return per_class
 
 
 def class_weights(
@@ -166,7 +166,7 @@ def class_weights(
 
 
 def codes_of(y: Array, classes: Array, *, where: str) -> NDArray[np.intp]:
-    """Return the place of every label among the sorted classes.
+    """Return the index of every label among the sorted classes.
 
     Examples
     --------
