@@ -19,9 +19,8 @@ from quality.growth import Growth
 from quality.rivals import PENALTIES
 from quality.sets import Split, standardised
 from ratoon.committee.priors import f_statistic
-from ratoon.estimators.presets import settling
 from ratoon.estimators.strengths import strengths
-from ratoon.evolution import SET, RigL, Static, Strategy
+from ratoon.evolution import SET, RigL, Static, Strategy, annealed_set
 
 Strengths = dict[str, NDArray[np.float64]]
 
@@ -97,13 +96,13 @@ GUIDED = (
 """Forms whose first layer grows by strength, or early, or both."""
 
 SETTLING: dict[str, SET] = {
-    "SET that settles": settling(0.3),
+    "SET that settles": annealed_set(0.3),
     "SET that settles; until 90 %": SET(0.3, grown="zero", until=0.9, anneal="cosine"),
     "SET that settles; until 25 %": SET(0.3, grown="zero", until=0.25, anneal="cosine"),
     "SET that settles; every second epoch until 70 %": SET(
         0.3, grown="zero", every=2, until=0.7, anneal="cosine"
     ),
-    "SET that settles; zeta 0.5": settling(0.5),
+    "SET that settles; zeta 0.5": annealed_set(0.5),
     "SET that settles; weights drawn": SET(0.3, grown="init", until=0.5, anneal="cosine"),
 }
 RIGL = "by gradient (RigL); each epoch to 50 %; zeta 0.3"

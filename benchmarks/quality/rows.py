@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 from quality import networks, rivals
 from quality.scores import judge
 from quality.sets import Split, load, split
-from ratoon.estimators.presets import settling
-from ratoon.evolution import SET, Static
+from ratoon.evolution import SET, Static, annealed_set
 
 COLUMNS = (
     "method",
@@ -50,7 +49,7 @@ METHODS: dict[str, Callable[[Split, int], Any]] = {
     "recipe_g_part": partial(networks.recipe_g, is_whole=False),
     "fixprob": partial(networks.paper, strategy=Static()),
     "set": partial(networks.paper, strategy=SET(0.3)),
-    "set_settles": partial(networks.paper, strategy=settling(0.3)),
+    "set_settles": partial(networks.paper, strategy=annealed_set(0.3)),
     "set_guided": networks.guided_set,
 }
 

@@ -30,6 +30,7 @@ def test_a_model_is_written_and_reported(ratoon, table, tmp_path):
     assert outcome.code == 0
     assert "96" in outcome.out, "connections of the first layer: 3 * (12 + 20)"
     assert "accuracy on 15 held-out samples" in outcome.out
+    assert "trained for 3 epochs with Adam" in " ".join(outcome.out.split())
     assert "labels from column 'outcome'" in outcome.err
     assert f"The model is in {tmp_path / 'm.ratoon'}" in outcome.err
     model = package.load(tmp_path / "m.ratoon")
@@ -47,6 +48,8 @@ def test_json_has_the_figures_and_nothing_else(ratoon, table):
     assert (figures["samples"], figures["test_samples"], figures["epochs"]) == (45, 15, 3)
     assert 0.0 <= figures["test_score"] <= 1.0
     assert figures["loss"] > 0
+    assert figures["solver"] == "adam"
+    assert figures["reason"].startswith("the closed form is for 20 to 3,000 samples")
     assert [layer["connections"] for layer in figures["layers"]] == [96, 40]
     assert figures["layers"][0] == {
         "inputs": 12, "outputs": 20, "connections": 96, "requested_density": 0.4,
@@ -173,7 +176,7 @@ def test_a_dry_run_shows_memory_and_time_and_does_not_train(ratoon, table, tmp_p
     outcome = ratoon("train", table, *QUICK, "--dry-run", "-o", tmp_path / "m.ratoon")
     assert outcome.code == 0
     assert "12 -> 20 -> 2" in outcome.out
-    assert "beside the data" in outcome.out
+    assert "without the data" in outcome.out
     assert not (tmp_path / "m.ratoon").exists()
     outcome = ratoon("train", table, *QUICK, "--dry-run", "--json")
     assert json.loads(outcome.out)["n_connections"] == 136

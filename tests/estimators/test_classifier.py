@@ -137,7 +137,9 @@ def test_no_hidden_layer_is_logistic_regression(two_classes):
 
 def test_one_class_is_refused(two_classes):
     X, y = two_classes
-    with pytest.raises(InvalidInputError, match="one class only, \\[0\\]: there is nothing"):
+    with pytest.raises(
+        InvalidInputError, match="one class only, \\[0\\]: a classifier needs at least two"
+    ):
         small().fit(X, np.zeros(90, dtype=int))
     with pytest.raises(InvalidInputError, match="one class only"):
         small().fit(X, y, sample_weight=y)

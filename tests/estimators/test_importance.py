@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
 from ratoon import SparseMLPClassifier
-from ratoon.estimators.importance import feature_strength, shares
+from ratoon.estimators.inspection import feature_strength, relative_strength
 
 
 def test_propagated_strength_is_the_product_of_magnitudes(two_classes):
@@ -25,7 +25,7 @@ def test_importances_are_shares_and_find_the_feature_that_matters(two_classes):
 
 
 def test_nothing_has_no_shares():
-    assert shares(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+    assert relative_strength(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_there_is_nothing_to_see_before_fitting():

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.estimators.planning import workspace_bytes
-from ratoon.estimators.speed import measured_speed
+from ratoon.estimators.planning import measured_speed, workspace_bytes
 from ratoon.network import SparseMLP
 from ratoon.training import Callback
 from tests.processes import IS_SANITIZED, run_python
@@ -50,7 +49,7 @@ def test_a_plan_of_a_million_neurons_allocates_nothing_of_the_kind():
     assert plan.seconds == plan.n_epochs * plan.seconds_per_epoch > 0
     text = str(plan)
     assert "54,675 -> 500,000 -> 500,000 -> 18" in text
-    assert "beside the data" in text
+    assert "without the data" in text
     assert repr(plan) == text
 
 

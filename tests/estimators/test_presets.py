@@ -1,21 +1,25 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
-from ratoon.estimators.presets import PRESETS, Shape, resolve, settling
-from ratoon.evolution import SET, Static
+from ratoon.errors import InvalidParameterError
+from ratoon.estimators.presets import PRESETS, Shape
+from ratoon.estimators.settings import resolve
+from ratoon.evolution import SET, RigL, Static, annealed_set
 from ratoon.optimizers import SGD, Adam, constant
 
 CLL = Shape(74, 11_340, 3)
 
 
 def settings(shape=CLL, **parameters):
-    return resolve(SparseMLPClassifier(**parameters).get_params(), shape)
+    return resolve(SparseMLPClassifier(**parameters), shape)
 
 
 def test_the_paper_preset_has_the_settings_of_the_paper():
-    found = resolve(SparseMLPClassifier.paper().get_params(), CLL)
+    found = resolve(SparseMLPClassifier.paper(), CLL)
     assert found.optimizer == SGD(momentum=0.9, weight_decay=0.0002, decay="released")
     assert found.evolution == SET(zeta=0.3)
     assert (found.epsilon, found.density) == (10.0, None)
@@ -70,30 +74,39 @@ def test_a_learning_rate_without_a_solver_means_sgd():
     assert settings(preset="paper", solver="adam").learning_rate_init == 1e-3
 
 
-def test_zeta_belongs_to_set_and_an_object_brings_its_own():
-    assert settings(evolution="set", zeta=0.1).evolution == settling(0.1)
-    assert settings(evolution=SET(zeta=0.2), zeta=0.1).evolution == SET(zeta=0.2)
-    assert settings(zeta=0.1).evolution.zeta == 0.1
+def test_zeta_reaches_every_named_strategy_that_has_it():
+    assert settings(evolution="set", zeta=0.1).evolution == SET(zeta=0.1)
+    assert settings(evolution="rigl", zeta=0.1).evolution == RigL(zeta=0.1)
+    assert settings(evolution="guided_set", zeta=0.1).evolution.zeta == 0.1
+    assert settings(evolution="guided_set").evolution.zeta == 0.9, "its own default"
+    assert settings(zeta=0.1).evolution == annealed_set(0.1)
+    assert settings(preset="paper", zeta=0.1).evolution == SET(zeta=0.1)
 
 
-def test_set_settles_unless_the_paper_is_asked_for():
-    at_rest = settings(evolution="set").evolution
-    assert settings().evolution == at_rest
-    assert (at_rest.grown, at_rest.anneal) == ("zero", "cosine")
-    assert at_rest.until < 1
-    assert settings(evolution="set", preset="paper").evolution == SET(zeta=0.3)
-    assert settings(preset="paper").evolution == SET(zeta=0.3)
+@pytest.mark.parametrize("evolution", ["static", "deep_r", "nest", SET(zeta=0.2)])
+def test_zeta_is_refused_where_it_has_no_effect(evolution):
+    assert settings(evolution=evolution) is not None
+    with pytest.raises(InvalidParameterError, match=r"`zeta=0\.1` would have no effect"):
+        settings(evolution=evolution, zeta=0.1)
+
+
+def test_set_is_as_published_and_auto_is_annealed_except_in_the_paper_preset():
+    for preset in PRESETS:
+        assert settings(evolution="set", preset=preset).evolution == SET(zeta=0.3)
+        expected = SET(zeta=0.3) if preset == "paper" else annealed_set(0.3)
+        assert settings(preset=preset).evolution == expected
+        assert settings(preset=preset, zeta=0.3).evolution == expected
 
 
 @pytest.mark.parametrize("n_samples", [1, 15, 30, 64])
 def test_up_to_64_samples_defaults_do_not_depend_on_their_number(n_samples):
     # Else a sample of weight k could not be the same as k copies of it.
     for kind in (SparseMLPClassifier, SparseMLPRegressor):
-        given, is_classifier = kind().get_params(), kind is SparseMLPClassifier
+        given, is_classifier = kind(), kind is SparseMLPClassifier
         found = resolve(given, Shape(n_samples, 20, 3, is_classifier))
         other = resolve(given, Shape(40, 20, 3, is_classifier))
         assert found.batch_size == n_samples
-        assert {**vars(found), "batch_size": 0} == {**vars(other), "batch_size": 0}
+        assert replace(found, batch_size=1) == replace(other, batch_size=1)
 
 
 def test_small_problems_compute_in_double_precision_and_large_ones_do_not():

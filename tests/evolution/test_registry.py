@@ -19,6 +19,19 @@ from ratoon.evolution import (
 from tests.evolution.cases import random_layer
 
 
+@pytest.mark.parametrize(
+    "name", ["set", "annealed_set", "rigl", "gse", "snfs", "dsr", "guided_set"]
+)
+def test_a_named_strategy_gets_the_parameters_that_were_given(name):
+    assert make_strategy(name, zeta=0.123).zeta == 0.123
+
+
+@pytest.mark.parametrize("strategy", ["static", "deep_r", "nest", SET()])
+def test_a_parameter_that_a_strategy_does_not_have_is_refused(strategy):
+    with pytest.raises(InvalidParameterError, match=r"`zeta=0\.1` was given, but"):
+        make_strategy(strategy, zeta=0.1)
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_name_returns_the_strategy_with_its_defaults(name):
     assert make_strategy(name) == STRATEGIES[name]()

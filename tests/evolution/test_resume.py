@@ -120,7 +120,10 @@ def test_callbacks_change_no_bit(strategy):
 
 def test_only_set_rewires_in_place():
     # The three tests above run it; a second one should be tested for speed as well.
-    assert [n for n, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)] == ["set"]
+    assert [n for n, make in STRATEGIES.items() if isinstance(make(), InPlaceStrategy)] == [
+        "set",
+        "annealed_set",
+    ]
 
 
 def test_a_network_still_learns_under_every_strategy(strategy):

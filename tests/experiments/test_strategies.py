@@ -30,10 +30,16 @@ def run(name, split, accuracy, *, explored=None, seconds=1.0):
     return StrategyRun(name, split, accuracy, seconds, 3, seconds / 10, 900, 11_000, 0, explored)
 
 
-def test_all_strategies_and_the_settling_variant_are_known():
-    assert set(known_strategies()) == {*STRATEGIES, "set_settling"} - {"guided_set"}
-    with pytest.raises(InvalidParameterError, match="there are set, static"):
+def test_all_strategies_but_the_guided_one_are_known():
+    assert set(known_strategies()) == {*STRATEGIES} - {"guided_set"}
+    with pytest.raises(InvalidParameterError, match="there are set, annealed_set, static"):
         known_strategies(["evolve"])
+
+
+def test_the_old_name_of_a_strategy_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="annealed_set"):
+        found = known_strategies(["set_settling"])
+    assert found == known_strategies(["annealed_set"])
 
 
 def test_a_strategy_without_changes_is_bitwise_the_static_network(data):

@@ -137,7 +137,7 @@ def test_a_regressor_reports_how_much_it_explains(data):
 
 def test_a_network_without_curves_says_why(data):
     model = SparseMLPClassifier(solver="ridge", random_state=0).fit(data.X, data.labels)
-    assert "fitted in closed form" in render_report(model, data)
+    assert "solved in closed form, because" in render_report(model, data)
     model = SparseMLPClassifier((5,), epsilon=3, max_iter=1, random_state=0)
     assert "trained for one epoch" in render_report(model.fit(data.X, data.labels))
 

@@ -120,21 +120,15 @@ def task_of(estimator: Any) -> str:
 
 
 def how_it_was_fitted(estimator: Any) -> str:
-    """Return in words how an estimator was fitted."""
+    """Return in words how an estimator was fitted, and how long it took."""
     from ratoon.history import duration
 
     history = estimator.history_
     times = (history.column("train_seconds"), history.column("rewire_seconds"))
     seconds = duration(float(np.sum(times)))
-    if _is_closed_form(estimator):
+    if estimator.solver_ == "closed form":
         return f"solved in closed form in {seconds}"
     return f"trained for {count(len(history), 'epoch')} in {seconds}"
-
-
-def _is_closed_form(estimator: Any) -> bool:
-    """Whether the network was solved for, not trained by gradient descent."""
-    history = estimator.history_
-    return len(history) == 1 and history[0].learning_rate == 0.0
 
 
 def matched(

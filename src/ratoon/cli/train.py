@@ -22,7 +22,6 @@ from ratoon.cli.options import (
 )
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
 from ratoon.cli.samples import (
-    how_it_was_fitted,
     read_samples,
     split,
     topology_from_groups,
@@ -92,7 +91,7 @@ def train(
     evolution: Annotated[
         str | None,
         typer.Option(
-            help="How connections change: set, guided_set, static, rigl, gse, snfs, dsr, ...",
+            help="How connections change: set, annealed_set, guided_set, static, rigl, gse, ...",
             rich_help_panel=NETWORK,
         ),
     ] = None,
@@ -170,8 +169,9 @@ def train(
         typer.Option(help="Folder for checkpoints, to resume from.", rich_help_panel=RUN),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Number of epochs between checkpoints.", rich_help_panel=RUN)
-    ] = 10,
+        int | None,
+        typer.Option(min=1, help="Epochs between checkpoints; 10 by default.", rich_help_panel=RUN),
+    ] = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -195,13 +195,13 @@ def train(
         typer.Option("--distributed", help="mpi: train on all MPI ranks.", rich_help_panel=RUN),
     ] = None,
     average_every: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="With --distributed: steps between averages of the weights; gradients to sum"
             " gradients at every step, as one rank would; auto to choose by communication cost.",
             rich_help_panel=RUN,
         ),
-    ] = "auto",
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -222,6 +222,12 @@ def train(
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
     """
     del config
+    if every is not None and checkpoint is None:
+        raise InvalidParameterError(
+            "--every sets the epochs between checkpoints; add --checkpoint FOLDER."
+        )
+    if average_every is not None and distributed_by is None:
+        raise InvalidParameterError("--average-every needs several ranks; add --distributed mpi.")
     world = communicator_for(distributed_by)
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
@@ -243,7 +249,7 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
-    checkpoints = _checkpoints(checkpoint, every, resume=resume) if is_first else []
+    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
     samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
@@ -261,7 +267,7 @@ def train(
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
-        with distributed(world, average_every, tell=print_cost) as rank_callbacks:
+        with distributed(world, average_every or "auto", tell=print_cost) as rank_callbacks:
             fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
     except KeyboardInterrupt:
         if checkpoints:
@@ -357,6 +363,8 @@ def _show_result(
             {
                 "model": None if output is None else str(output),
                 "samples": training.n_samples,
+                "solver": estimator.solver_,
+                "reason": estimator.settings_.reason,
                 "epochs": estimator.n_iter_,
                 "loss": estimator.loss_,
                 "test_samples": 0 if held_out is None else held_out.n_samples,
@@ -379,13 +387,12 @@ def _show_result(
             for x in layers
         ],
     )
+    print(estimator.report_.how)
     if held_out is not None:
         kind = "accuracy" if training.class_names is not None else "R squared"
         print(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
     if quiet:
         return
-    fitted = how_it_was_fitted(estimator)
-    print_note(f"{fitted[0].upper()}{fitted[1:]} on {count(training.n_samples, 'sample')}.")
     if output is not None:
         print_note(f"The model is in {output}.")
     else:

@@ -1,7 +1,8 @@
-"""What classifier and regressor share: the way from `fit` to a trained network and back."""
+"""The base class of classifier and regressor: from `fit` to a trained network."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,22 +14,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
-from ratoon.estimators.fit_report import check_report_path, write_fit_report
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
-from ratoon.estimators.presets import Settings, Shape, resolve
+from ratoon.estimators.presets import Shape
+from ratoon.estimators.report import check_report_path, write_fit_report
+from ratoon.estimators.settings import FitCall, Settings, resolve
 from ratoon.estimators.sklearn_callbacks import (
     HAS_PROTOCOL,
     CallbackSupportMixin,
     Relay,
     with_callbacks,
 )
-from ratoon.estimators.solving import is_to_be_solved, solve
-from ratoon.estimators.strengths import is_strength, strengths
-from ratoon.estimators.target_kind import TargetKind
+from ratoon.estimators.strengths import strengths
+from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
-from ratoon.estimators.views import NetworkViews
 from ratoon.evolution import GuidedSET
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
@@ -47,14 +49,14 @@ from ratoon.training import (
 _ROWS_AT_ONCE = 32
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimator):
-    """Fit, fit on, and raw outputs; what targets mean is for the classes below to say."""
+class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+    """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
-        """Return an estimator with the settings of the SET papers, but for what is given here.
+        """Return an estimator with the settings of the SET papers, except those given here.
 
         Two hidden layers 0.8 times as wide as the input, epsilon 10, a third of the connections
         replaced after every epoch, SGD with momentum 0.9 and decay 0.0002, batches of 5.
@@ -81,12 +83,12 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         y : array-like, optional
             Targets.  Only a `Dataset` can be given without; its own labels are used then.
         sample_weight : array-like of shape (n_samples,), optional
-            What each sample counts; k is the same as k copies of it.
+            Weight of each sample; k is the same as k copies of it.
         eval_set : tuple (X, y) or (X, y, sample_weight), optional
-            Validation data: scored after every epoch, and what early stopping looks at.
+            Validation data, scored after every epoch and used by early stopping.
         report : path, optional
-            HTML file to write about the network: its score on the validation data, or else on the
-            samples trained on, and the page says which.  Needs ``ratoon[report]``.
+            HTML file to write about the network, with its score on the validation data or, without
+            any, on the training data.  Needs ``ratoon[report]``.
 
         Returns
         -------
@@ -95,9 +97,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         fresh = not (self.warm_start and hasattr(self, "_state"))
         y = targets_or_labels(X, y)
         if report is None:
-            return self._train(X, y, sample_weight, eval_set, fresh=fresh)
+            return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
         check_report_path(report)
-        self._train(X, y, sample_weight, eval_set, fresh=fresh)
+        self._fit(X, y, sample_weight, eval_set, fresh=fresh)
         write_fit_report(self, report, X, y, eval_set)
         return self
 
@@ -105,14 +107,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         if self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
-                "  Only `fit` sees all samples, and so can hold some of them back."
+                "  Only `fit` sees all samples and can hold some of them back."
             )
         fresh = not hasattr(self, "_state")
-        return self._train(
+        return self._fit(
             X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
         )
 
-    def _train(
+    def _fit(
         self,
         X: Any,
         y: Any,
@@ -123,7 +125,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         one_epoch: bool = False,
         classes: Any = None,
     ) -> Self:
-        given = self._checked_parameters()
+        self._checked_parameters()
+        earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
         labelled = self._labelled(X, y, sample_weight, reset=fresh)
@@ -134,54 +137,110 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         else:
             self._compare_targets(labelled, classes)
             shape, seed = self._shape, self._state.seed
-        # Who wants to watch the epochs wants epochs.
-        may_solve = fresh and not one_epoch and not getattr(self, "_skl_callbacks", None)
-        if may_solve and is_to_be_solved(given, shape, labelled.x, eval_set):
-            return self._solve(labelled, resolve(given, shape), shape, seed)
-        settings = resolve(given, shape)
-        held = None
-        if self.early_stopping and eval_set is None:
-            generator = derive_generator(seed, "validation split")
-            strata = self._strata(labelled.y)
-            held = hold_out(labelled.n_samples, self.validation_fraction, generator, strata)
-        if isinstance(settings.evolution, GuidedSET) and settings.evolution.strength is None:
-            found = self._strengths("f", labelled, held, settings)
-            settings = replace(settings, evolution=replace(settings.evolution, strength=found))
-        if fresh:
-            state = self._begin(labelled, held, settings, shape, seed)
-        else:
-            state = self._state
-            self._refuse_sparse_if_centred(labelled.x, state.network)
-        validation = self._validation(labelled, held, eval_set, settings, state.network)
-        if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
-            state.begin_cycle(settings.optimizer.n_states)
-        if self.early_stopping and state.stopping is None:
-            state.stopping = EarlyStopping(self.n_iter_no_change, self.tol, self.restore_best)
-        relay = None
-        if HAS_PROTOCOL and not one_epoch:
-            relay = Relay(self, X, y, sample_weight, settings.max_iter)
-        callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
-        training = self._training(labelled, held, validation, settings, state, callbacks)
-        self._run(training, n_epochs=1 if one_epoch else None)
-        if relay is not None:
-            relay.finish()
-        return self
+        call = FitCall(
+            n_stored=labelled.x.n_stored,
+            has_eval_set=eval_set is not None,
+            needs_epochs=self._why_epochs(one_epoch=one_epoch),
+            continues=earlier,
+        )
+        settings = resolve(self, shape, call)
+        if settings.is_closed_form:
+            return self._solve(labelled, eval_set, settings, shape, seed)
+        return self._train(
+            labelled,
+            eval_set,
+            settings,
+            shape,
+            seed,
+            one_epoch=one_epoch,
+            original=(X, y, sample_weight),
+        )
 
-    def _solve(self, labelled: Labelled, settings: Settings, shape: Shape, seed: int) -> Self:
+    def _why_epochs(self, *, one_epoch: bool) -> str:
+        """Return why only a training step by step will do; empty if that is not so."""
+        if one_epoch:
+            return "`partial_fit` trains for one epoch"
+        # Callbacks imply iterative training.
+        return "callbacks of scikit-learn are set" if getattr(self, "_skl_callbacks", None) else ""
+
+    def _solve(
+        self, labelled: Labelled, eval_set: Any, settings: Settings, shape: Shape, seed: int
+    ) -> Self:
+        """Fit in closed form."""
+        if self.verbose:
+            print(
+                f"solving in closed form ({shape.n_samples:,} samples, {shape.n_features:,}"
+                f" features) ...",
+                file=sys.stderr,
+                flush=True,
+            )
         committee, record = solve(
             labelled.x,
-            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            self._encode(labelled.y, 0.0, "y"),
             self._weigh(labelled),
             self._strata(labelled.y),
             self._loss(),
             seed,
         )
         network = committee.network
+        validation = self._validation(labelled, None, eval_set, network)
+        if validation is not None:
+            self.network_ = network
+            outputs = self._outputs(parts_of_eval_set(eval_set)[0])
+            record = replace(record, validation_score=self._score(outputs, validation))
         state = TrainingState(network, seed, epochs_done=1)
         state.history.append(record)
+        self.settings_ = replace(settings, given_topology=(True,) * len(network.layers))
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        return self
+
+    def _train(
+        self,
+        labelled: Labelled,
+        eval_set: Any,
+        settings: Settings,
+        shape: Shape,
+        seed: int,
+        *,
+        one_epoch: bool,
+        original: tuple[Any, Any, Any],
+    ) -> Self:
+        """Train step by step: a new network, or further the one there is."""
+        held = None
+        if settings.early_stopping and eval_set is None:
+            generator = derive_generator(seed, "validation split")
+            strata = self._strata(labelled.y)
+            held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
+        evolution = settings.evolution
+        if isinstance(evolution, GuidedSET) and evolution.strength is None:
+            found = self._strengths("f", labelled, held)
+            evolution = replace(evolution, strength=found)
+        fresh = not hasattr(self, "_state")
+        if fresh:
+            state = self._begin(labelled, held, settings, shape, seed)
+        else:
+            state = self._state
+            self._refuse_sparse_if_centred(labelled.x, state.network)
+        validation = self._validation(labelled, held, eval_set, state.network)
+        if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
+            state.begin_cycle(settings.optimizer.n_states)
+        if settings.early_stopping and state.stopping is None:
+            state.stopping = EarlyStopping(
+                settings.n_iter_no_change, settings.tol, settings.restore_best
+            )
+        relay = None
+        if HAS_PROTOCOL and not one_epoch:
+            relay = Relay(self, *original, settings.max_iter)
+        callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
+        training = self._training(
+            labelled, held, validation, replace(settings, evolution=evolution), state, callbacks
+        )
+        self.settings_ = settings
+        self._run(training, n_epochs=1 if one_epoch else None)
+        if relay is not None:
+            relay.finish()
         return self
 
     def _begin(
@@ -190,13 +249,13 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         scaling = learn_scaling(
             labelled.x,
             labelled.weights_without(held),
-            scale=self.scale,
+            scale=settings.scale,
             clip=settings.clip,
             dtype=settings.dtype,
         )
         guide = None
-        if is_strength(settings.start):
-            guide = self._strengths(settings.start, labelled, held, settings)
+        if settings.is_guided_start:
+            guide = self._strengths(settings.start, labelled, held)
         network = start_network(
             settings,
             shape,
@@ -208,13 +267,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         )
         return TrainingState(network, seed)
 
-    def _strengths(
-        self, how: Any, labelled: Labelled, held: Rows | None, settings: Settings
-    ) -> NDArray[np.float64]:
+    def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
         return strengths(
             how,
             labelled.x,
-            self._encode(labelled.y, replace(settings, label_smoothing=0.0), "y"),
+            self._encode(labelled.y, 0.0, "y"),
             labelled.weights_without(held),
             has_classes=self._is_classifier,
         )
@@ -236,16 +293,16 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             learning_rate=settings.learning_rate_init,
             schedule=settings.schedule,
             batch_size=batch,
-            balance_batches=isinstance(self.batch_size, str),
+            balance_batches=settings.balance_batches,
             n_epochs=settings.max_iter,
             evolution=settings.evolution,
-            shuffle=bool(self.shuffle),
+            shuffle=settings.shuffle,
             seed=state.cycle_seed,
             n_threads=threads_for(self.n_jobs, network.n_connections * batch),
         )
         data = TrainingData.of(
             labelled.x,
-            self._encode(labelled.y, settings, "y"),
+            self._encode(labelled.y, settings.label_smoothing, "y"),
             network.dtype,
             weights=self._weigh(labelled),
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
@@ -253,7 +310,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         training = Training(
             state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
         )
-        if not self.early_stopping:
+        if not settings.early_stopping:
             training.stopping = None  # one of an earlier call keeps its best network
         return training
 
@@ -270,9 +327,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
                 )
         except DivergenceError:
             # Never keep a network with weights that are not finite.
+            settings = self.settings_
             self._forget()
             if state.best is not state.network:
                 state.network = state.best.copy()
+                self.settings_ = settings
                 self._publish(state)
             raise
         except BaseException:
@@ -282,9 +341,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         self._publish(state)
 
     def _forget(self) -> None:
-        """Remove what an earlier fit left: networks and classes of two fits must not mix."""
-        self.__dict__.pop("_state", None)
-        self.__dict__.pop("network_", None)
+        """Remove the last fit: its network and the classes of a new fit must not be mixed."""
+        for name in ("_state", "network_", "settings_", "member_shares_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.pop("cross_validated_outputs_", None)
 
     def _publish(self, state: TrainingState) -> None:
         """Keep what training has reached, and set the fitted attributes from it."""
@@ -305,7 +365,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
     def _checked_parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = self.get_params(deep=False)
         check_parameters(given, owner=type(self).__name__)
-        threads_for(self.n_jobs, 1)  # raises if it is no number of threads
+        threads_for(self.n_jobs, 1)  # raises if it is not a number of threads
         return given
 
     def _shape_of(self, labelled: Labelled) -> Shape:
@@ -329,7 +389,6 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         labelled: Labelled,
         held: Rows | None,
         eval_set: Any,
-        settings: Settings,
         network: SparseMLP,
     ) -> TrainingData | None:
         if held is not None:
@@ -339,14 +398,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
             self._refuse_sparse_if_centred(validation.x, network)
         else:
             return None
-        targets = self._encode(validation.y, replace(settings, label_smoothing=0.0), "`eval_set`")
+        targets = self._encode(validation.y, 0.0, "`eval_set`")
         return TrainingData.of(validation.x, targets, network.dtype, weights=validation.weights)
 
     def _refuse_sparse_if_centred(self, x: Samples, network: SparseMLP) -> None:
         if x.is_sparse and network.scaling.shift is not None:
             raise InvalidInputError(
-                "the network began with dense samples and centres its features; it cannot be"
-                " trained or validated on sparse ones.\n"
+                "the network was first trained on dense samples and centres its features; it"
+                " cannot be trained or validated on sparse ones.\n"
                 "  Give sparse samples from the first call on, or set `scale=None`."
             )
 
@@ -377,15 +436,15 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkViews, TargetKind, BaseEstimato
         return outputs.astype(np.float64)
 
     def save(self, path: str | Path, *, optimizer: bool = True) -> None:
-        """Write the estimator to one safe file, from which `ratoon.load` brings it back.
+        """Write the estimator to one safe file, which `ratoon.load` reads.
 
         Parameters
         ----------
         path : path
             Where to; replaced as a whole or not at all.
         optimizer : bool, default=True
-            Also save what the optimizer keeps, one or two numbers per connection.  Predictions do
-            not need it; `partial_fit` needs it to go on exactly where training stood.
+            Also save the state of the optimizer, one or two numbers per connection.  Predictions
+            do not need it; `partial_fit` needs it to continue exactly.
         """
         from ratoon.estimators.files import save
 

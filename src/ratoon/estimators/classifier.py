@@ -14,7 +14,6 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
-from ratoon.estimators.presets import Settings
 from ratoon.estimators.targets import (
     class_probabilities,
     class_weights,
@@ -37,6 +36,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
 
     Handles two or more classes, and several labels per sample (``y`` with columns of 0 and 1).
     Time and memory grow with the number of connections, never with the product of layer widths.
+    A parameter that would have no effect raises an error.
 
     Parameters
     ----------
@@ -47,31 +47,32 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         most all.  Not Adam's constant, which is ``adam_eps``.
     density : float, optional
         Fraction of positions that are connections, in (0, 1].  Give one of the two or neither.
-    zeta : float, default=0.3
-        Fraction of a layer's connections replaced at a rewiring.
+    zeta : float, optional
+        Fraction of a layer's connections replaced at a rewiring.  None is the default of the
+        strategy, 0.3 for most.  Only for named strategies that have it.
     evolution : "auto", str or strategy, default="auto"
-        How connections change: ``"set"``, ``"static"``, any name of
-        ``ratoon.evolution.STRATEGIES``, or a strategy object, whose own parameters then count
-        instead of ``zeta``.  ``"auto"`` and ``"set"`` are SET that settles: new connections
-        start at 0, and ever fewer come until half of training is over.  With
-        ``preset="paper"`` both are SET as published.
+        How connections change: a name of ``ratoon.evolution.STRATEGIES``, or a strategy object
+        with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes nothing.
+        ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
+        replaced, and none in the second half of training.  With ``preset="paper"`` it is
+        ``"set"``.
     activation : str, default="relu"
         Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
         ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
-        Of leaky ReLU (0.01 unless given) and All-ReLU (0.6 unless given).
+        Slope of leaky ReLU (default 0.01) and All-ReLU (default 0.6) below zero.
     dropout : float, default=0.0
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
         ``"softmax_cross_entropy"``, ``"sigmoid_cross_entropy"`` or ``"squared_error"`` (on -1 and
         +1).  ``"auto"`` is softmax, and sigmoid for several labels per sample.
     solver : "auto", "ridge", name of ``ratoon.optimizers.OPTIMIZERS`` or optimizer, default="auto"
-        ``"ridge"`` solves for the network instead of training it step by step: a committee of
-        sparse hidden layers and linear paths, weighed by cross-validation inside the training rows
-        (`ratoon.committee`).  ``"auto"`` does so for data of 20 to 3,000 samples and at least
-        100 features if nothing else about the network or its training is asked for; otherwise it
-        is SGD if a learning rate is given, and what the preset says if not.  An optimizer object
-        of ``ratoon.optimizers`` brings its own parameters.
+        ``"ridge"`` solves for the network in closed form instead of training it step by step: a
+        committee of sparse hidden layers and linear paths, weighted by cross-validation inside the
+        training rows (`ratoon.committee`).  ``"auto"`` does so for 20 to 3,000 samples of at least
+        100 features if no parameter that the closed form cannot honour differs from its default;
+        otherwise it is SGD if ``learning_rate_init`` is given, and else the preset's.  An
+        optimizer object of ``ratoon.optimizers`` has its own parameters.
     learning_rate_init : float, optional
         Learning rate before the schedule.
     learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"
@@ -80,25 +81,25 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     warm_up : float, default=0.0
         Fraction of training during which the learning rate rises.
     momentum : float, default=0.9
-        Of SGD.
+        Momentum of SGD.
     nesterovs_momentum : bool, default=False
-        Whether SGD looks ahead along its momentum.
+        Whether SGD uses Nesterov momentum.
     weight_decay : float, optional
-        How strongly weights are drawn to 0.
+        Strength of the decay of weights towards 0.
     decay : "auto", "coupled" or "released", default="auto"
-        Whether the decay of SGD is multiplied by the learning rate, as usual, or not, as in the
-        released code of SET.
+        Whether the weight decay of SGD is multiplied by the learning rate, as usual, or not, as in
+        the released code of SET.
     beta_1, beta_2, adam_eps : float
-        Of Adam.
+        Decay rates of Adam's moments, and its numerical constant.
     batch_size : "auto" or int, default="auto"
         Samples per step.  ``"auto"`` takes all up to 64 samples, and otherwise makes the
         minibatches of an epoch equally large.
     max_iter : int, optional
         Epochs.
     shuffle : bool, default=True
-        Whether every epoch goes through the samples in an order of its own.
+        Whether every epoch uses a new order of the samples.
     init, output_init : str, optional
-        First weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
+        Initial weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
         0.1) or ``"zero"``.
     start : "auto", "exact", "paper", "f", "mutual_info", "l1", array or network, default="auto"
         How first connections are drawn: without repetition, so that their number is exact; with,
@@ -107,37 +108,37 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         statistic, mutual information or the lasso's path, given as one number per feature, or
         taken from another fitted network.
     topology : sequence, optional
-        Connections to start with, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix
-        (inputs x outputs) of any values, or None for a random start.  A matrix inside
-        `ratoon.datasets.Within` is a limit: the layer has connections only there, whatever the
-        strategy.  Layers that are not named start at random.
+        First connections, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix (inputs x
+        outputs) of any values, or None for a random start.  A matrix inside
+        `ratoon.datasets.Within` is a limit: the layer has connections only there, with any
+        strategy.  Layers that are not listed start at random.
     scale : "standard" or None, default="standard"
         Whether features are read as z-scores, learnt from the training rows, sample weights
         considered.  X itself is not copied.  Features of a sparse X are scaled but not centred;
         features that are constant in training are read as 0.
     clip : float, optional
-        Largest magnitude of a feature as read; 0 for no limit.
+        Largest magnitude of a feature after scaling; 0 for no limit.
     label_smoothing : float, optional
-        Share of a target that is spread over all classes.
+        Fraction of a target that is spread over all classes.
     early_stopping : bool, default=False
-        Whether to stop when the score on validation data has not risen for a while.
+        Whether to stop when the score on validation data no longer rises.
     validation_fraction : float, default=0.1
-        Part of the training data held back for that, unless an ``eval_set`` is given.
+        Fraction of the training data held back for early stopping.  Not with ``eval_set``.
     n_iter_no_change : int, default=10
-        Epochs to wait for a better score.
+        Epochs without a better score before early stopping.
     tol : float, default=1e-4
-        How much better it has to be.
+        How much better a score has to be for early stopping.
     restore_best : bool, default=True
-        Whether to predict with the network of the best epoch.
+        Whether early stopping keeps the network of the best epoch.
     class_weight : None, "balanced" or dict, default=None
         Weight of every class; ``"balanced"`` makes all weigh the same in the training data.
     warm_start : bool, default=False
-        Whether `fit` goes on from the network of the last call.
+        Whether `fit` continues from the network of the last call.
     preset : None, "paper", "fast" or "large", default=None
-        Where parameters come from that are left at None or ``"auto"``.
+        Source of the values of parameters left at None or ``"auto"``.
     callbacks : Callback or sequence of them, optional
-        Objects of `ratoon.training.Callback`.  Those of scikit-learn are given to
-        ``set_callbacks``.
+        Objects of `ratoon.training.Callback`.  Callbacks imply iterative training.  Those of
+        scikit-learn are passed to ``set_callbacks``.
     n_jobs : int, optional
         Threads.  None takes one for small networks and all cores otherwise; results are the same
         to the bit.
@@ -145,11 +146,11 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         Same integer, same network.
     dtype : "auto", "float32", "float64" or "bfloat16", default="auto"
         Numbers to compute with.  ``"bfloat16"`` computes in float32 and keeps the weights in 16
-        bits, rounded by chance after every step: a connection then takes 10 bytes instead of 12,
+        bits, rounded at random after every step: a connection then takes 10 bytes instead of 12,
         or 6 instead of 8 without momentum.  ``"auto"`` is float64 while connections times samples
-        are at most four million, when time hardly matters, and float32 from there on.
+        are at most four million, and float32 above.
     verbose : int, default=0
-        1 for a progress bar.
+        1 for a progress bar, or a line in closed form.
 
     Attributes
     ----------
@@ -157,6 +158,10 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         The classes, sorted; for several labels per sample their numbers.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    settings_ : Settings
+        All settings of the last fit, and why it was done so.
+    solver_ : str
+        ``"closed form"``, ``"sgd"``, ``"adam"``, or the class name of an optimizer object.
     network_ : SparseMLP
         The network that predicts.
     history_ : History
@@ -168,11 +173,12 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     best_iteration_ : int or None
         Epoch, counted from 0, with the best validation score.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each feature in the summed magnitude of the first layer's weights.
+        Fraction of each feature in the summed magnitude of the first layer's weights.
     coefs_, intercepts_ : list
         Weights as SciPy matrices (inputs x outputs), and biases.
     report_ : FitReport
-        Table of the layers: connections, density asked for and achieved, memory, rewired.
+        How the network was fitted, and a table of the layers: connections, requested and
+        achieved density, memory, rewired connections.
 
     Examples
     --------
@@ -193,7 +199,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         *,
         epsilon: float | None = None,
         density: float | None = None,
-        zeta: float = 0.3,
+        zeta: float | None = None,
         evolution: Any = "auto",
         activation: str = "relu",
         slope: float | None = None,
@@ -335,8 +341,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         if seen.size < 2:
             unweighted = "" if weights is None else "\n  Samples of weight 0 do not count."
             raise InvalidInputError(
-                f"y has one class only, {self.classes_[:1].tolist()!r}: there is nothing to tell"
-                f" apart.{unweighted}"
+                f"y has one class only, {self.classes_[:1].tolist()!r}: a classifier needs at"
+                f" least two.{unweighted}"
             )
 
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
@@ -370,8 +376,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
             )
         return self.loss
 
-    def _encode(self, y: Array, settings: Settings, where: str) -> Array:
-        how: Any = {"loss": self._loss(), "smoothing": settings.label_smoothing}
+    def _encode(self, y: Array, smoothing: float, where: str) -> Array:
+        how: Any = {"loss": self._loss(), "smoothing": smoothing}
         if self._multilabel:
             return smoothed(np.asarray(y, dtype=np.float64), 2, **how)
         return encode_labels(codes_of(y, self.classes_, where=where), self.classes_.size, **how)

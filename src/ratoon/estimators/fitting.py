@@ -12,7 +12,8 @@ import scipy.sparse
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.presets import Settings, Shape
+from ratoon.estimators.presets import Shape
+from ratoon.estimators.settings import Settings
 from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
@@ -38,7 +39,7 @@ def learn_scaling(
             f"{n_constant} of {found.constant.size} features have the same value in all training"
             f" samples and are ignored.",
             ConstantFeatureWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     # Centring would make every zero of a sparse matrix non-zero.
     shift = None if wrap(x).is_sparse else found.mean
@@ -106,7 +107,8 @@ def checked_topologies(
         if layer is not None and layer.shape != shapes[index]:
             raise InvalidParameterError(
                 f"`topology[{index}]` is {layer.shape[0]} -> {layer.shape[1]}, but layer {index} of"
-                f" this network is {shapes[index][0]} -> {shapes[index][1]}."
+                f" this network is {shapes[index][0]} -> {shapes[index][1]}.\n"
+                f'  Give the widths of the layers as `hidden_layer_sizes`, or leave it at "auto".'
             )
         found.append(layer)
     return found + [None] * (len(shapes) - len(given))

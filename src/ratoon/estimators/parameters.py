@@ -1,29 +1,39 @@
-"""Checks of constructor parameters: what was given, what it may be, what was perhaps meant."""
+"""The table of constructor parameters: allowed values, and when a value has an effect.
+
+A parameter is honoured or refused, never ignored.  `PARAMETERS` has one row per parameter.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
+from ratoon.activations import ACTIVATIONS
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
 from ratoon.estimators.strengths import MEASURES
-from ratoon.evolution import STRATEGIES
+from ratoon.evolution import STRATEGIES, parameters_of
 from ratoon.initialise import INITS, STARTS
-from ratoon.kernels import ACTIVATIONS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
+
+if TYPE_CHECKING:
+    from ratoon.estimators.settings import FitCall, Settings
 
 SOLVERS = ("ridge", *OPTIMIZERS)
 DECAYS = ("coupled", "released")
 DTYPES = ("float32", "float64", "bfloat16")
 SCALES = ("standard",)
+SLOPED = tuple(name for name, activation in ACTIVATIONS.items() if activation.slope)
+"""Activations that have a slope, and its default."""
 
 Check = Callable[[str, str, Any], None]
 
@@ -42,7 +52,7 @@ def _is_count(value: Any) -> bool:
 
 
 def one_of(names: Collection[str | None], *, also: str = "") -> Check:
-    """Return a check that a value is one of some names; ``also`` says what else is."""
+    """Return a check that a value is one of some names; ``also`` names further possibilities."""
 
     def check(owner: str, name: str, value: Any) -> None:
         if (value is None or isinstance(value, str)) and value in names:
@@ -168,7 +178,7 @@ def _topology(owner: str, name: str, value: Any) -> None:
         _fail(owner, name, "a list with one entry per layer", value, hint)
 
 
-def _start(owner: str, name: str, value: Any) -> None:
+def _start_value(owner: str, name: str, value: Any) -> None:
     if isinstance(value, str):
         also = ", strengths of the features, or a fitted network"
         one_of((*STARTS, *MEASURES), also=also)(owner, name, value)
@@ -176,53 +186,231 @@ def _start(owner: str, name: str, value: Any) -> None:
         _fail(owner, name, "a way to start, one strength per feature, or a fitted network", value)
 
 
-CHECKS: dict[str, Check] = {
-    "hidden_layer_sizes": _hidden,
-    "epsilon": _epsilon,
-    "density": between(0, 1, open_low=True),
-    "zeta": between(0, 1, open_high=True),
-    "evolution": _evolution,
-    "activation": one_of([name for name in ACTIVATIONS if name != "identity"] + ["identity"]),
-    "slope": between(-math.inf, math.inf, open_low=True, open_high=True),
-    "dropout": between(0, 1, open_high=True),
-    "solver": _solver,
-    "learning_rate_init": positive,
-    "learning_rate": _schedule,
-    "warm_up": between(0, 1, open_high=True),
-    "momentum": between(0, 1, open_high=True),
-    "nesterovs_momentum": boolean,
-    "weight_decay": not_negative,
-    "decay": one_of(DECAYS),
-    "beta_1": between(0, 1, open_high=True),
-    "beta_2": between(0, 1, open_high=True),
-    "adam_eps": positive,
-    "batch_size": count,
-    "max_iter": count,
-    "shuffle": boolean,
-    "init": one_of(INITS),
-    "output_init": one_of(INITS),
-    "start": _start,
-    "topology": _topology,
-    "scale": one_of((*SCALES, None)),
-    "clip": not_negative,
-    "label_smoothing": between(0, 1, open_high=True),
-    "early_stopping": boolean,
-    "validation_fraction": between(0, 1, open_low=True, open_high=True),
-    "n_iter_no_change": count,
-    "tol": not_negative,
-    "restore_best": boolean,
-    "warm_start": boolean,
-    "preset": one_of(tuple(PRESETS)),
-    "callbacks": _callbacks,
-    "dtype": one_of(DTYPES),
-    "verbose": _verbose,
-}
+# ------------------------------------------------------------------------- effects in training
 
-NEVER_OPEN = {"scale", "preset"}
+
+@dataclass(frozen=True)
+class Unused:
+    """Why a parameter would have no effect in a training, and how to change that."""
+
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """A training about to start, for deciding which parameters it uses."""
+
+    given: Mapping[str, Any]
+    settings: Settings
+    call: FitCall
+
+    def is_object(self, name: str) -> bool:
+        """Whether a parameter is an object rather than a name."""
+        return not (is_open(self.given[name]) or isinstance(self.given[name], str))
+
+    def drawn_layers(self) -> list[int]:
+        """Return the layers whose first connections are drawn by `epsilon` or `density`."""
+        return [k for k, given in enumerate(self.settings.given_topology) if not given]
+
+
+Effect = Callable[[PlannedTraining], Unused | None]
+
+
+def always(fit: PlannedTraining) -> Unused | None:
+    """Return None: the parameter always has an effect."""
+    del fit
+    return None
+
+
+def _own_optimizer(fit: PlannedTraining) -> Unused | None:
+    if fit.is_object("solver"):
+        made = type(fit.given["solver"]).__name__
+        return Unused(
+            f"`solver` is a {made} object with its own parameters", f"set it in {made}(...)"
+        )
+    return None
+
+
+def _of_optimizer(field: str) -> Effect:
+    """Return the effect of a parameter that only some of the named optimizers have."""
+    having = [name for name, made in OPTIMIZERS.items() if hasattr(made, field)]
+
+    def effect(fit: PlannedTraining) -> Unused | None:
+        if fit.settings.solver not in having and not fit.is_object("solver"):
+            used = OPTIMIZERS[fit.settings.solver].__name__
+            return Unused(
+                f"training uses {used}", f"set `solver` to {' or '.join(map(repr, having))}"
+            )
+        return _own_optimizer(fit)
+
+    return effect
+
+
+def _nesterov(fit: PlannedTraining) -> Unused | None:
+    if (unused := _of_optimizer("nesterov")(fit)) is None and fit.given["momentum"] == 0:
+        return Unused("`momentum` is 0", "set a `momentum` above 0")
+    return unused
+
+
+def _decay(fit: PlannedTraining) -> Unused | None:
+    if (unused := _of_optimizer("decay")(fit)) is None and getattr(
+        fit.settings.optimizer, "weight_decay", 0
+    ) == 0:
+        return Unused("there is no weight decay", "set a `weight_decay` above 0")
+    return unused
+
+
+def _zeta(fit: PlannedTraining) -> Unused | None:
+    if fit.is_object("evolution"):
+        made = type(fit.given["evolution"]).__name__
+        return Unused(
+            f"`evolution` is a {made} object with its own parameters", f"set it in {made}(...)"
+        )
+    if "zeta" not in parameters_of(fit.settings.strategy_name):
+        having = [repr(name) for name in STRATEGIES if "zeta" in parameters_of(name)]
+        return Unused(
+            f"the strategy {fit.settings.strategy_name!r} has no `zeta`",
+            f"set `evolution` to a strategy that has it: {', '.join(having)}",
+        )
+    return None
+
+
+def _hidden_layer(fit: PlannedTraining) -> Unused | None:
+    if not fit.settings.hidden_layer_sizes:
+        return Unused("the network has no hidden layer", "set `hidden_layer_sizes`")
+    return None
+
+
+def _slope(fit: PlannedTraining) -> Unused | None:
+    if fit.settings.activation not in SLOPED:
+        return Unused(
+            f"the activation {fit.settings.activation!r} has no slope",
+            f"set `activation` to one of {SLOPED}",
+        )
+    return _hidden_layer(fit)
+
+
+def _init(fit: PlannedTraining) -> Unused | None:
+    if not fit.settings.hidden_layer_sizes and not is_open(fit.given["output_init"]):
+        return Unused("the only layer is the output layer, which has `output_init`", "set that")
+    return None
+
+
+def _drawn(fit: PlannedTraining) -> Unused | None:
+    if not fit.drawn_layers():
+        return Unused("`topology` gives every layer", "use None for a layer to be drawn")
+    return None
+
+
+def _start(fit: PlannedTraining) -> Unused | None:
+    if fit.settings.is_guided_start and 0 not in fit.drawn_layers():
+        return Unused(
+            "it applies to the first layer, which `topology` gives",
+            "use None for the first layer of `topology`",
+        )
+    return _drawn(fit)
+
+
+def _stopping(fit: PlannedTraining) -> Unused | None:
+    if not fit.settings.early_stopping:
+        return Unused("there is no early stopping", "set `early_stopping=True`")
+    return None
+
+
+def _held_back(fit: PlannedTraining) -> Unused | None:
+    if (unused := _stopping(fit)) is None and fit.call.has_eval_set and not fit.call.continues:
+        return Unused("validation data were given as `eval_set`", "leave `eval_set` out")
+    return unused
+
+
+# ----------------------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of the table of parameters.
+
+    Parameters
+    ----------
+    check : callable or None
+        Raises for a value that is not allowed.  None where the check needs the data.
+    effect : callable
+        Returns None if a training uses the parameter, else why it does not.
+    in_closed_form : bool
+        Whether the closed form uses the parameter too.  Any other parameter with a value that is
+        not its default asks for a training.
+    may_be_open : bool
+        Whether None and ``"auto"`` leave the parameter to the preset.
+    """
+
+    check: Check | None
+    effect: Effect = always
+    in_closed_form: bool = False
+    may_be_open: bool = True
+
+
+_FRACTION = between(0, 1, open_high=True)
+
+PARAMETERS: dict[str, Parameter] = {
+    "hidden_layer_sizes": Parameter(_hidden),
+    "epsilon": Parameter(_epsilon, _drawn),
+    "density": Parameter(between(0, 1, open_low=True), _drawn),
+    "zeta": Parameter(_FRACTION, _zeta),
+    "evolution": Parameter(_evolution),
+    "activation": Parameter(
+        one_of([*(name for name in ACTIVATIONS if name != "identity"), "identity"]), _hidden_layer
+    ),
+    "slope": Parameter(between(-math.inf, math.inf, open_low=True, open_high=True), _slope),
+    "dropout": Parameter(_FRACTION, _hidden_layer),
+    "loss": Parameter(None, in_closed_form=True),
+    "solver": Parameter(_solver, in_closed_form=True),
+    "learning_rate_init": Parameter(positive),
+    "learning_rate": Parameter(_schedule),
+    "warm_up": Parameter(_FRACTION),
+    "momentum": Parameter(_FRACTION, _of_optimizer("momentum")),
+    "nesterovs_momentum": Parameter(boolean, _nesterov),
+    "weight_decay": Parameter(not_negative, _own_optimizer),
+    "decay": Parameter(one_of(DECAYS), _decay),
+    "beta_1": Parameter(_FRACTION, _of_optimizer("beta_1")),
+    "beta_2": Parameter(_FRACTION, _of_optimizer("beta_2")),
+    "adam_eps": Parameter(positive, _of_optimizer("adam_eps")),
+    "batch_size": Parameter(count),
+    "max_iter": Parameter(count),
+    "shuffle": Parameter(boolean),
+    "init": Parameter(one_of(INITS), _init),
+    "output_init": Parameter(one_of(INITS)),
+    "start": Parameter(_start_value, _start),
+    "topology": Parameter(_topology),
+    "scale": Parameter(one_of((*SCALES, None)), may_be_open=False),
+    "clip": Parameter(not_negative),
+    "label_smoothing": Parameter(_FRACTION),
+    "early_stopping": Parameter(boolean),
+    "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),
+    "n_iter_no_change": Parameter(count, _stopping),
+    "tol": Parameter(not_negative, _stopping),
+    "restore_best": Parameter(boolean, _stopping),
+    "class_weight": Parameter(None, in_closed_form=True),
+    "warm_start": Parameter(boolean),
+    "preset": Parameter(one_of(tuple(PRESETS)), may_be_open=False),
+    "callbacks": Parameter(_callbacks),
+    "n_jobs": Parameter(None, in_closed_form=True),
+    "random_state": Parameter(None, in_closed_form=True),
+    "dtype": Parameter(one_of(DTYPES)),
+    "verbose": Parameter(_verbose, in_closed_form=True),
+}
+"""Every constructor parameter of classifier and regressor."""
+
+
+def checked(name: str) -> Check:
+    """Return the check of a parameter, for estimators that share it."""
+    check = PARAMETERS[name].check
+    assert check is not None, f"{name} is checked elsewhere"
+    return check
 
 
 def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
-    """Raise for the first parameter that is not what it may be.
+    """Raise for the first parameter whose value is not allowed.
 
     Examples
     --------
@@ -234,13 +422,71 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
       "auto", got 'couple'.
       Perhaps 'coupled' was meant.
     """
-    for name, check in CHECKS.items():
-        if name in given and (name in NEVER_OPEN or not is_open(given[name])):
-            check(owner, name, given[name])
+    for name, parameter in PARAMETERS.items():
+        if name not in given or parameter.check is None:
+            continue
+        if not (parameter.may_be_open and is_open(given[name])):
+            parameter.check(owner, name, given[name])
     if given["epsilon"] is not None and given["density"] is not None:
         raise InvalidParameterError(
             f"{owner}: give either `epsilon` or `density`, got epsilon={given['epsilon']!r} and"
             f" density={given['density']!r}.\n"
-            f"  Both say how many connections a layer gets: about epsilon * (n_in + n_out), or"
+            f"  Both set the number of connections of a layer: about epsilon * (n_in + n_out), or"
             f" density * n_in * n_out."
         )
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Return the default of every constructor parameter, from the signature."""
+    parameters = signature(kind).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def changed_parameters(estimator: Any) -> list[str]:
+    """Return the parameters of an estimator whose value differs from the default.
+
+    None and ``"auto"`` are the same where both leave the parameter to the preset.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPClassifier
+    >>> changed_parameters(SparseMLPClassifier(hidden_layer_sizes=None, zeta=0.3, tol=1e-4))
+    ['zeta']
+    """
+    defaults = defaults_of(type(estimator))
+    given = estimator.get_params(deep=False)
+    return [name for name in given if not _is_same(name, given[name], defaults.get(name))]
+
+
+def _is_same(name: str, value: Any, default: Any) -> bool:
+    known = PARAMETERS.get(name)
+    if known is not None and known.may_be_open and is_open(value):
+        return is_open(default)
+    if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
+        return isinstance(default, bool | int | float) and bool(value == default)
+    if isinstance(value, str):
+        return isinstance(default, str) and value == default
+    return value is default
+
+
+def unused_parameters(
+    changed: Collection[str], given: Mapping[str, Any], settings: Settings, call: FitCall
+) -> dict[str, Unused]:
+    """Return those of the changed parameters that a training would not use, and why."""
+    fit = PlannedTraining(given, settings, call)
+    found = {name: PARAMETERS[name].effect(fit) for name in changed if name in PARAMETERS}
+    return {name: unused for name, unused in found.items() if unused is not None}
+
+
+def refuse(owner: str, name: str, value: Any, default: Any, unused: Unused) -> None:
+    """Raise for a parameter that would have no effect."""
+    raise InvalidParameterError(
+        f"{owner}: `{name}={short(value)}` would have no effect: {unused.reason}.\n"
+        f"  Either {unused.remedy}, or leave `{name}` at its default, {default!r}."
+    )
+
+
+def short(value: Any) -> str:
+    """Return a value as text for a message, at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

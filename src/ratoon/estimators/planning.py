@@ -1,33 +1,48 @@
-"""Plans: memory and time of a fit, told before anything is allocated.
+"""Plans: memory and time of a fit, estimated before anything is allocated.
 
-Memory is counted; `ratoon.estimators.speed` says how time is estimated.
+Memory is counted; time is estimated from a few runs of small networks on this machine.  A
+connection costs the same until the activations that its layer reads and writes at random no
+longer fit into a cache, and more from there on.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache
+from itertools import count, pairwise
 
-from ratoon.estimators.presets import Settings, Shape
-from ratoon.estimators.speed import padded, seconds_of
+import numpy as np
+
+from ratoon import kernels
+from ratoon.estimators.presets import Shape
+from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs
+from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
+from ratoon.kernels import LANES, Rule, Step
 from ratoon.kernels.types import checked_dtype, is_bfloat16
+from ratoon.layers import SparseLayer
+from ratoon.network import SparseMLP
 
 BLOCK = 32
-"""Samples of a minibatch that native code takes at a time."""
+"""Samples of a minibatch that native code computes at once."""
 
 _INDEX_BYTES = 4
 _DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
 _SCALING_BYTES = 16  # per feature: means and factors in double precision
 _REGROWN = 0.3  # of a layer's connections, at the usual zeta
-_LARGE_BYTES = 4 * 2**20  # from here on native code keeps an array it is done with for the next use
+_LARGE_BYTES = 4 * 2**20  # from here on native code keeps a used array for the next use
 _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What a fit will need beside the data itself.
+    """What a fit needs, without the data itself.
+
+    Where `fit` would solve in closed form, the figures are those of a training instead.
 
     Examples
     --------
@@ -37,6 +52,8 @@ class FitPlan:
     (410400, 6782436)
     """
 
+    solver: str
+    reason: str
     widths: tuple[int, ...]
     connections: tuple[int, ...]
     dtype: str
@@ -58,20 +75,24 @@ class FitPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that is held at any moment."""
-        # The working space is kept for the next epoch while a rewiring is under way.
-        passing = self.workspace_bytes + self.rewiring_bytes
-        staying = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
-        return max(staying + passing, _STATISTICS_BYTES)
+        """Memory at the peak."""
+        # The working space is kept for the next epoch during a rewiring.
+        temporary = self.workspace_bytes + self.rewiring_bytes
+        lasting = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
+        return max(lasting + temporary, _STATISTICS_BYTES)
 
     @property
     def seconds(self) -> float:
-        """The whole training."""
+        """Seconds of the whole training."""
         return self.seconds_per_epoch * self.n_epochs
 
     def __str__(self) -> str:
         n_positions = sum(n_in * n_out for n_in, n_out in pairwise(self.widths))
+        solver = f"{self.solver}, because {self.reason}"
+        if self.solver == CLOSED_FORM:
+            solver += "; the figures below are those of a training instead"
         lines = [
+            ("solver", solver),
             ("network", " -> ".join(f"{width:,}" for width in self.widths)),
             (
                 "connections",
@@ -81,11 +102,11 @@ class FitPlan:
             ("parameters", _megabytes(self.parameter_bytes)),
             ("working space", f"{_megabytes(self.workspace_bytes)} at batch {self.batch_size}"),
             ("rewiring", _megabytes(self.rewiring_bytes)),
-            ("peak", f"{_megabytes(self.peak_bytes)} beside the data"),
+            ("peak", f"{_megabytes(self.peak_bytes)} without the data"),
             (
                 "time",
                 f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads} thread(s),"
-                f" {duration(self.seconds)} for {self.n_epochs} epochs",
+                f" {duration(self.seconds)} for {epochs(self.n_epochs)}",
             ),
         ]
         return "\n".join(f"{name:<14}{text}" for name, text in lines)
@@ -97,14 +118,13 @@ def make_plan(
     settings: Settings,
     shape: Shape,
     *,
-    n_threads: int,
-    keeps_best: bool = False,
     n_allowed: tuple[int, ...] = (),
 ) -> FitPlan:
     """Count the memory and estimate the time of a fit.
 
     ``n_allowed`` are the positions that layers with a limit may use.
     """
+    n_threads = settings.n_threads
     widths = settings.widths(shape)
     layers = list(pairwise(widths))
     connections = settings.connections or tuple(
@@ -122,6 +142,8 @@ def make_plan(
     within = max(n_allowed, default=0) * _DRAWING_BYTES
     per_step, per_epoch = seconds_of(settings, shape, connections, n_threads)
     return FitPlan(
+        solver=settings.solver,
+        reason=settings.reason,
         widths=widths,
         connections=connections,
         dtype=settings.dtype,
@@ -130,21 +152,21 @@ def make_plan(
         n_threads=n_threads,
         parameter_bytes=parameters,
         workspace_bytes=workspace_bytes(widths, settings.batch_size, size, n_threads)
-        # Wide minibatches go through in blocks, and add their gradients up.
+        # Large minibatches are computed in blocks whose gradients are added up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
-        best_copy_bytes=parameters if keeps_best else 0,
+        best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
     )
 
 
 def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
-    """Return what rewiring the largest layer takes beside it.
+    """Return the extra memory for rewiring the largest layer.
 
-    The next indices, and of every new connection its place and its first weight.  Where the present
-    indices are kept as well, nine bytes per connection were measured.
+    It holds the next indices, and the position and first weight of every new connection.  For large
+    layers nine bytes per connection were measured.
     """
     if _INDEX_BYTES * n_connections >= _LARGE_BYTES:
         return n_connections * 9
@@ -154,7 +176,7 @@ def _rewiring_bytes(n_connections: int, weight_size: int) -> int:
 def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_threads: int = 1) -> int:
     """Return the working memory of a minibatch: activations of all layers, errors of two.
 
-    Several threads have the inputs of the next minibatch besides.
+    Several threads also hold the inputs of the next minibatch.
 
     Examples
     --------
@@ -169,3 +191,143 @@ def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_thread
 
 def _megabytes(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:,.3g} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:,.3g} GB"
+
+
+_CACHE_BYTES = 512_000
+_PER_DOUBLING = 0.24
+_AT_LEAST = 0.83
+_SECONDS_PER_EPOCH = 3e-4
+_SECONDS_PER_STEP = 5e-6
+_ROUNDS = 5
+
+
+def padded(batch: int) -> int:
+    """Return the samples computed at once: 1, or a multiple of 8."""
+    return 1 if batch == 1 else math.ceil(batch / LANES) * LANES
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Nanoseconds, on one thread, for a minibatch of some size."""
+
+    per_first_connection: float
+    """Between input and first hidden layer, where no error is propagated back."""
+    per_connection: float
+    per_value: float
+    per_rewired_connection: float
+
+
+def seconds_of(
+    settings: Settings, shape: Shape, connections: tuple[int, ...], n_threads: int
+) -> tuple[float, float]:
+    """Return the seconds of a step, and of an epoch with its rewirings."""
+    lanes = padded(settings.batch_size)
+    rule, n_states = int(settings.optimizer.rule), settings.optimizer.n_states
+    speed = measured_speed(settings.dtype, lanes, rule, n_states)
+    size = checked_dtype(settings.dtype).itemsize
+    total = shape.n_features * settings.batch_size * speed.per_value
+    each = [speed.per_first_connection] + [speed.per_connection] * (len(connections) - 1)
+    layers = pairwise(settings.widths(shape))
+    for (n_in, n_out), n_connections, cost in zip(layers, connections, each, strict=True):
+        total += n_connections * cost * relative_cost(min(n_in, n_out) * lanes * size)
+    speed_up = 1.0 + 0.8 * (n_threads - 1)
+    per_step = total * 1e-9 / speed_up + _SECONDS_PER_STEP
+    n_steps = math.ceil(shape.n_samples / settings.batch_size)
+    per_epoch = n_steps * per_step + _SECONDS_PER_EPOCH
+    schedule = settings.evolution.schedule
+    if schedule.until > 0:
+        per_rewiring = sum(connections) * speed.per_rewired_connection * 1e-9 / speed_up
+        clock = Clock(0, n_steps, n_steps * settings.max_iter)
+        n_rewirings = n_steps / schedule.interval(clock)
+        per_epoch += schedule.until * n_rewirings * per_rewiring
+    return per_step, per_epoch
+
+
+def relative_cost(row_bytes: float) -> float:
+    """Return the cost of a connection, relative to that with activations of 512 kB.
+
+    Measured on layers of 1500 to 250,000 neurons: a little less while they fit into the cache of
+    a core, a quarter more for every doubling beyond that.
+
+    Examples
+    --------
+    >>> [round(relative_cost(kilobytes * 1000), 2) for kilobytes in (0, 512, 1024, 8192)]
+    [0.83, 1.0, 1.24, 1.96]
+    """
+    if row_bytes <= _CACHE_BYTES:
+        return _AT_LEAST + (1.0 - _AT_LEAST) * row_bytes / _CACHE_BYTES
+    return 1.0 + _PER_DOUBLING * math.log2(row_bytes / _CACHE_BYTES)
+
+
+@cache
+def measured_speed(dtype: str, lanes: int, rule: int, n_states: int) -> Speed:
+    """Time small networks; most of a second, once per process."""
+    n_wide = max(4096, 2**19 // lanes)
+    # Wide enough not to depend on the placement of pages in memory, narrow enough to be quick.
+    size = checked_dtype(dtype).itemsize
+    width = int(np.clip(_CACHE_BYTES // (lanes * size), 4000, 32_000))
+    density = 20 / width
+    shapes: list[tuple[tuple[int, ...], float]] = [((n_wide, 1), 16 / n_wide)]
+    shapes += [((width,) * (1 + n_hidden) + (4,), density) for n_hidden in (1, 2)]
+    layer = SparseMLP.start((9000, 9000), epsilon=10, seed=0, dtype=dtype).layers[0]
+    layer.clear_state(n_states)
+    # Interleaved in rounds, so that a short disturbance does not affect one measurement only.
+    wide, one, two, rewiring = np.min(
+        [
+            [_seconds_per_step(*shape, dtype, lanes, rule, n_states, seed) for shape in shapes]
+            + [_seconds_of_rewiring(layer, seed)]
+            for seed in range(_ROUNDS)
+        ],
+        axis=0,
+    ).tolist()
+    per_value = wide / (n_wide * lanes)
+    usual = connections_wanted((width, width), density=density) * relative_cost(
+        width * lanes * size
+    )
+    first = max(one - width * lanes * per_value, 0.1 * one) / usual
+    later = max(two - one, 0.5 * one) / usual
+    return Speed(first * 1e9, later * 1e9, per_value * 1e9, rewiring / layer.n_connections * 1e9)
+
+
+def _seconds_per_step(
+    widths: tuple[int, ...],
+    density: float,
+    dtype: str,
+    lanes: int,
+    rule: int,
+    n_states: int,
+    seed: int,
+) -> float:
+    kind = checked_dtype(dtype)
+    samples = kernels.as_samples(np.zeros((lanes, widths[0]), dtype=kind), kind)
+    targets = np.zeros((lanes, widths[-1]), dtype=kind)
+    n_steps = 4
+    order = np.tile(np.arange(lanes, dtype=np.int64), n_steps)
+    step = Step(lr=0.0, mu=0.9, beta2=0.999, adam_eps=1.0)
+    network = SparseMLP.start(widths, density=density, seed=seed, dtype=dtype)
+    for layer in network.layers:
+        layer.clear_state(n_states)
+    native = network.native("squared_error", 1)
+    steps = [step] * n_steps
+    return (
+        _quickest(lambda: native.train(samples, targets, order, lanes, Rule(rule), steps)) / n_steps
+    )
+
+
+def _seconds_of_rewiring(layer: SparseLayer, seed: int) -> float:
+    seeds = count(10**6 * seed)
+    strategy = SET(zeta=0.3)
+    return _quickest(
+        lambda: strategy.rewire_in_place(layer, Clock(1, 1, 10), next(seeds), n_threads=1)
+    )
+
+
+def _quickest(run: Callable[[], object], at_least_s: float = 0.01) -> float:
+    run()  # once to warm up
+    times: list[float] = []
+    while len(times) < 3 or sum(times) < at_least_s:
+        # CPU time of this thread: other processes must not make a plan longer.
+        started = time.thread_time()
+        run()
+        times.append(max(time.thread_time() - started, 1e-9))
+    return min(times)

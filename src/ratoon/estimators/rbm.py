@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.parameters import CHECKS, Check, between, boolean, count, positive
+from ratoon.estimators.parameters import Check, between, boolean, checked, count, positive
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy
 from ratoon.history import History
@@ -30,19 +30,19 @@ from ratoon.training.contrastive import ContrastiveTraining, Rows
 
 _CHECKS: dict[str, Check] = {
     "n_components": count,
-    "epsilon": CHECKS["epsilon"],
-    "density": CHECKS["density"],
-    "evolution": CHECKS["evolution"],
+    "epsilon": checked("epsilon"),
+    "density": checked("density"),
+    "evolution": checked("evolution"),
     "learning_rate": positive,
     "momentum": between(0, 1, open_high=True),
-    "weight_decay": CHECKS["weight_decay"],
+    "weight_decay": checked("weight_decay"),
     "batch_size": count,
     "n_iter": count,
     "n_gibbs": count,
-    "init": CHECKS["init"],
-    "dtype": CHECKS["dtype"],
+    "init": checked("init"),
+    "dtype": checked("dtype"),
     "shuffle": boolean,
-    "verbose": CHECKS["verbose"],
+    "verbose": checked("verbose"),
 }
 _OPEN = ("epsilon", "density")
 _RARE = 0.01

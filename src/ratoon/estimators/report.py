@@ -1,24 +1,31 @@
-"""The report of a fit: one line per layer, and how long an epoch took."""
+"""The report of a fit as a table, and as an HTML page written by ``fit(report=...)``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 
-from ratoon.estimators.presets import Settings
+from ratoon.datasets import Dataset
+from ratoon.errors import InvalidInputError
+from ratoon.estimators.data import parts_of_eval_set
+from ratoon.estimators.settings import CLOSED_FORM, Settings
 from ratoon.history import History, duration
 from ratoon.initialise import density_of
 from ratoon.network import SparseMLP
+from ratoon.report import write_report
+from ratoon.samples.checked import checked_samples, targets_or_labels
 
 _HEADINGS = ("layer", "shape", "connections", "requested", "achieved", "MB", "rewired")
 
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer: its size, its density as asked for and as it is, its memory, what rewired."""
+    """One layer: its size, requested and achieved density, memory, connections rewired."""
 
     n_in: int
     n_out: int
@@ -29,13 +36,13 @@ class LayerReport:
     rewired: int
 
     def cells(self, index: int) -> tuple[str, ...]:
-        """Return the line of this layer in the table."""
-        asked = "given" if self.requested_density is None else f"{self.requested_density:.4g}"
+        """Return the row of this layer in the table."""
+        requested = "given" if self.requested_density is None else f"{self.requested_density:.4g}"
         return (
             str(index),
             f"{self.n_in} -> {self.n_out}",
             f"{self.n_connections:,}",
-            asked,
+            requested,
             f"{self.achieved_density:.4g}",
             f"{self.megabytes:.3g}",
             f"{self.rewired:,}",
@@ -44,7 +51,9 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class FitReport:
-    """What became of a fit.  Prints as a table; a notebook shows it as one.
+    """What a fit did.  Prints as a table; a notebook shows it as one.
+
+    ``solver`` and ``reason`` are those of the fit's `Settings`, ``how`` a sentence with both.
 
     Examples
     --------
@@ -61,6 +70,9 @@ class FitReport:
     rewire_seconds_per_epoch: float
     loss: float | None
     dtype: str
+    solver: str
+    reason: str
+    how: str
 
     @property
     def n_connections(self) -> int:
@@ -80,9 +92,13 @@ class FitReport:
         notes = [
             f"{self.n_connections:,} connections in {self.dtype}, {of_dense:.3%} of the"
             f" {self.n_positions:,} of a dense network",
-            f"{self.n_epochs} epochs, {duration(self.seconds_per_epoch)} each"
-            f" ({duration(self.rewire_seconds_per_epoch)} of it rewiring)",
+            self.how,
         ]
+        each, rewiring = map(duration, (self.seconds_per_epoch, self.rewire_seconds_per_epoch))
+        if self.solver == CLOSED_FORM:
+            notes.append(f"took {each}")
+        else:
+            notes.append(f"{each} per epoch, {rewiring} of it for rewiring")
         return notes if self.loss is None else [*notes, f"last training loss {self.loss:.4g}"]
 
     def __str__(self) -> str:
@@ -109,34 +125,78 @@ class FitReport:
 
 
 def make_report(
-    network: SparseMLP,
-    history: History,
-    settings: Settings,
-    rewired: Sequence[int],
-    given: Sequence[bool],
+    network: SparseMLP, history: History, settings: Settings, rewired: Sequence[int]
 ) -> FitReport:
-    """Gather a report; ``given`` says which layers began with a topology of the user's."""
+    """Return the report of a fit with these settings."""
     layers = []
-    for index, layer in enumerate(network.layers):
-        asked = settings.density
+    for layer, given, n_rewired in zip(
+        network.layers, settings.given_topology, rewired, strict=True
+    ):
+        requested = settings.density
         if settings.epsilon is not None:
-            asked = density_of(layer.shape, settings.epsilon)
+            requested = density_of(layer.shape, settings.epsilon)
         layers.append(
             LayerReport(
                 *layer.shape,
                 layer.n_connections,
-                None if given[index] else asked,
+                None if given else requested,
                 layer.topology.density,
                 layer.nbytes() / 1e6,
-                rewired[index],
+                n_rewired,
             )
         )
-    train, rewire = history.column("train_seconds"), history.column("rewire_seconds")
+    first = int(settings.after_closed_form)  # that record is not of an epoch
+    train = history.column("train_seconds")[first:]
+    rewire = history.column("rewire_seconds")[first:]
     return FitReport(
-        tuple(layers),
-        len(history),
-        float(np.mean(train) + np.mean(rewire)) if train else 0.0,
-        float(np.mean(rewire)) if rewire else 0.0,
-        history[-1].loss if len(history) else None,
-        network.dtype.name,
+        layers=tuple(layers),
+        n_epochs=len(history),
+        seconds_per_epoch=float(np.mean(train) + np.mean(rewire)) if train else 0.0,
+        rewire_seconds_per_epoch=float(np.mean(rewire)) if rewire else 0.0,
+        loss=history[-1].loss if len(history) else None,
+        dtype=network.dtype.name,
+        solver=settings.solver,
+        reason=settings.reason,
+        how=settings.describe(len(history)),
+    )
+
+
+def check_report_path(path: Any) -> None:
+    """Raise before a long training if its report could not be written afterwards."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"`report` must be the path of a file, got {path!r}.")
+    folder = os.path.dirname(os.fspath(path)) or "."
+    if not os.path.isdir(folder):
+        raise InvalidInputError(f"`report`: there is no folder {folder}; make it first.")
+
+
+def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -> None:
+    """Write the report of a training: on the validation data, or else on those trained on.
+
+    Validation data by which early stopping chose the epoch are not called held out.
+    """
+    held_out: bool | None = False
+    if eval_set is not None:
+        X, y, _ = parts_of_eval_set(eval_set)
+        held_out = None if estimator.early_stopping else True
+    write_report(estimator, path, _dataset(estimator, X, y), held_out=held_out)
+
+
+def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
+    x = checked_samples(estimator, X, reset=False, streamed=True)
+    targets = np.asarray(targets_or_labels(X, y))
+    if x.is_on_disk or targets.ndim != 1:
+        return None  # on disk, or several targets: the page is about the network alone
+    names = getattr(estimator, "feature_names_in_", None)
+    given: dict[str, Any] = {
+        "feature_names": None if names is None else tuple(map(str, names)),
+        "source": "samples given to fit",
+    }
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return Dataset(x.values(), targets.astype(np.float64), **given)
+    words = targets.astype(str)
+    class_names, codes = np.unique(words, return_inverse=True)
+    return Dataset(
+        x.values(), codes.astype(np.int64), class_names=tuple(class_names.tolist()), **given
     )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.importance import shares
+from ratoon.estimators.inspection import relative_strength
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples, targets_or_labels
@@ -33,7 +33,7 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
 
     def _set_strengths(self, strengths: Array) -> None:
         """Set the fitted attributes from one row of strengths per network."""
-        scaled = np.stack([shares(row) for row in strengths])
+        scaled = np.stack([relative_strength(row) for row in strengths])
         k = self._n_selected(scaled.shape[1])
         self.strengths_ = scaled
         self.strength_ = scaled.mean(axis=0)

@@ -15,6 +15,13 @@ from ratoon.estimators.classifier import SparseMLPClassifier
 from ratoon.estimators.plain import NotPlain, from_plain, to_plain
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.regressor import SparseMLPRegressor
+from ratoon.estimators.settings import (
+    resolve,
+    settings_from_plain,
+    settings_of_old_file,
+    settings_to_plain,
+    upgrade_parameters,
+)
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
@@ -76,6 +83,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     config = {
         "estimator": type(estimator).__name__,
         "parameters": parameters,
+        "settings": settings_to_plain(estimator.settings_),
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
         "shape": asdict(estimator._shape),
@@ -108,6 +116,8 @@ def from_state(
 def _build(
     config: dict[str, Any], arrays: dict[str, Array], networks: list[SparseMLP]
 ) -> BaseSparseMLP:
+    config = dict(config)
+    stored_settings = config.pop("settings", None)  # files of earlier versions have none
     fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
     if kind is None:
@@ -117,7 +127,10 @@ def _build(
     if unknown := set(parameters) - set(estimator.get_params(deep=False)):
         raise FormatError(f"{config['estimator']} has no parameters {sorted(unknown)}")
     estimator.set_params(**parameters)
+    shape = _shape_from(config["shape"])
     _check(estimator, parameters)
+    if stored_settings is None:
+        upgrade_parameters(estimator, shape)
     if config["not_saved"]:
         warnings.warn(
             f"{config['not_saved']} could not be saved with this estimator and have their default"
@@ -133,7 +146,7 @@ def _build(
         estimator.feature_names_in_ = names
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
-    estimator._shape = _shape_from(config["shape"])
+    estimator._shape = shape
     state = state_from_parts(config["progress"], arrays, networks)
     if arrays:
         raise FormatError(f"unknown arrays {sorted(arrays)}")
@@ -145,6 +158,13 @@ def _build(
                 f" {expected[0]} features and {expected[1]} outputs"
             )
     estimator._publish(state)
+    if stored_settings is None:
+        settings = settings_of_old_file(estimator, shape, estimator.network_, estimator.n_iter_)
+    else:
+        settings = settings_from_plain(stored_settings, resolve(estimator, shape, refuses=False))
+        if len(settings.given_topology) != len(state.network.layers):
+            raise FormatError("settings: `given_topology` must have one entry per layer")
+    estimator.settings_ = settings
     if any(layer.allowed is not None for layer in state.network.layers):
         # A fit from the beginning must respect the limits, too.
         estimator.topology = [limit_of(layer) for layer in state.network.layers]

@@ -1,7 +1,7 @@
-"""How strongly features are tied to the target, for starts and growth that are guided by it.
+"""Strengths of features: how strongly each is associated with the target, for guided starts.
 
-Only training rows are looked at.  Selecting features on all rows before a split leaks; this does
-not, because it happens inside `fit`.
+Only training rows are used.  Selecting features on all rows before a split leaks information; this
+does not, because it happens inside `fit`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ratoon.samples.in_memory import wrap
 Strengths = NDArray[np.float64]
 
 FLOOR = 0.01
-"""What every feature gets, relative to the mean: none is out of reach."""
+"""Added to every strength, relative to the mean, so that every feature can be drawn."""
 
 _FEATURES_AT_ONCE = 1024
 
@@ -42,7 +42,7 @@ def _mutual_info(x: Any, targets: Array, weights: Array, *, has_classes: bool) -
     counted = np.flatnonzero(weights > 0)
     measure: Any = mutual_info_classif if has_classes else mutual_info_regression
     columns = targets[:, :1] if has_classes and targets.shape[1] == 2 else targets
-    # Ties are broken by chance; the same chance every time.
+    # Ties are broken at random, with a fixed seed.
     return np.asarray(
         sum(measure(x[counted], column[counted], random_state=0) for column in columns.T)
     )
@@ -61,7 +61,7 @@ MEASURES: dict[str, Callable[..., Strengths]] = {"f": _f, "mutual_info": _mutual
 
 
 def is_strength(start: Any) -> bool:
-    """Whether a ``start`` says how strong features are: by a measure, numbers, or a network.
+    """Whether a ``start`` gives strengths of features: a measure, numbers, or a network.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def strengths(
     Parameters
     ----------
     how : {"f", "mutual_info", "l1"}, array-like, or fitted estimator
-        A measure, the strengths themselves, or a network whose connections tell.
+        A measure, the strengths themselves, or a network whose connections are measured.
     x : Samples, ndarray or sparse matrix
         Training rows.
     targets : ndarray of shape (n_samples, n_outputs)
         Encoded, one column per class where there are classes.
     weights : ndarray, optional
-        What each row counts; rows of weight 0 are not looked at.
+        Weight of each row; rows of weight 0 are not used.
     has_classes : bool
-        Whether targets stand for classes.
+        Whether targets encode classes.
 
     Examples
     --------
@@ -101,8 +101,9 @@ def strengths(
     if isinstance(how, str):
         if samples.is_on_disk:
             raise InvalidInputError(
-                f"strengths by {how!r} look at all samples of a feature at once, and these are on"
-                f" disk.\n  Give the strengths themselves, one number per feature."
+                f"`start={how!r}` needs all samples of a feature at once, but they are on"
+                f" disk.\n"
+                f"  Give the strengths themselves, one number per feature."
             )
         counted = (
             np.ones(samples.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,7 +1,8 @@
-"""Targets: from labels and numbers to what a network is trained towards, and back."""
+"""Targets: from labels and numbers to the outputs of a network, and back."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,58 @@ from scipy.special import expit, log_softmax, softmax
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.estimators.data import Labelled
+from ratoon.training import TrainingData
+
+
+class TargetKind(ABC):
+    """From ``y`` to outputs of the network, scores, and what a file stores of it."""
+
+    _is_classifier: bool
+
+    @abstractmethod
+    def _check_target(self, y: Any) -> Array:
+        """Return y as an array of the right dimension, or raise."""
+
+    @abstractmethod
+    def _learn_targets(self, labelled: Labelled, classes: Any) -> None:
+        """Learn from y: classes, or mean and standard deviation."""
+
+    @abstractmethod
+    def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
+        """Raise if the targets are not of the kind the first call had."""
+
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """Return the number of outputs of the network."""
+
+    @abstractmethod
+    def _loss(self) -> str:
+        """Return the loss of the network."""
+
+    @abstractmethod
+    def _encode(self, y: Array, smoothing: float, where: str) -> Array:
+        """Return the targets of samples, (samples, outputs)."""
+
+    @abstractmethod
+    def _weigh(self, labelled: Labelled) -> Array | None:
+        """Return the weight of every sample in training."""
+
+    @abstractmethod
+    def _strata(self, y: Array) -> Array | None:
+        """Return the class of every sample, for a stratified validation split."""
+
+    @abstractmethod
+    def _score(self, outputs: Array, data: TrainingData) -> float:
+        """Score raw outputs on validation data; higher is better."""
+
+    @abstractmethod
+    def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learnt from the targets, as JSON values and arrays."""
+
+    @abstractmethod
+    def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Restore what `_target_state` returned, out of ``arrays``, or raise."""
 
 
 def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothing: float) -> Array:
@@ -27,7 +80,7 @@ def encode_labels(codes: NDArray[np.intp], n_classes: int, *, loss: str, smoothi
 
 
 def smoothed(targets: Array, n_choices: int, *, loss: str, smoothing: float) -> Array:
-    """Draw zeros and ones towards equal shares of ``n_choices``, and to -1 and +1 if squared."""
+    """Smooth zeros and ones towards 1 / ``n_choices``; return -1 to +1 for a squared loss."""
     soft = targets * (1.0 - smoothing) + smoothing / n_choices
     return 2.0 * soft - 1.0 if loss == "squared_error" else soft
 
@@ -46,10 +99,10 @@ def class_probabilities(loss: str, outputs: Array) -> Array:
     z = np.asarray(outputs, dtype=np.float64)
     if loss == "softmax_cross_entropy":
         return np.asarray(softmax(z, axis=1))
-    shares = label_probabilities(loss, z)
-    totals = shares.sum(axis=1, keepdims=True)
-    shares[totals[:, 0] == 0], totals[totals == 0] = 1.0, z.shape[1]
-    return np.asarray(shares / totals)
+    separate = label_probabilities(loss, z)
+    totals = separate.sum(axis=1, keepdims=True)
+    separate[totals[:, 0] == 0], totals[totals == 0] = 1.0, z.shape[1]
+    return np.asarray(separate / totals)
 
 
 def log_class_probabilities(loss: str, outputs: Array) -> Array:
@@ -61,7 +114,7 @@ def log_class_probabilities(loss: str, outputs: Array) -> Array:
 
 
 def label_probabilities(loss: str, outputs: Array) -> Array:
-    """Return the probability of every label, each on its own."""
+    """Return the probability of every label, independently of the others."""
     z = np.asarray(outputs, dtype=np.float64)
     if loss == "squared_error":
         return np.clip(0.5 * (1.0 + z), 0.0, 1.0)
@@ -69,7 +122,7 @@ def label_probabilities(loss: str, outputs: Array) -> Array:
 
 
 def balanced_weights(codes: NDArray[np.intp], n_classes: int, weights: Array | None) -> Array:
-    """Return per class what makes all classes weigh the same.
+    """Return per class the weight that makes all classes count the same.
 
     Examples
     --------
@@ -78,9 +131,9 @@ def balanced_weights(codes: NDArray[np.intp], n_classes: int, weights: Array | N
     """
     counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
     present = counts > 0
-    shares = np.zeros(n_classes)
-    shares[present] = counts.sum() / (present.sum() * counts[present])
-    return shares
+    per_class = np.zeros(n_classes)
+    per_class[present] = counts.sum() / (present.sum() * counts[present])
+    return per_class
 
 
 def class_weights(
@@ -113,7 +166,7 @@ def class_weights(
 
 
 def codes_of(y: Array, classes: Array, *, where: str) -> NDArray[np.intp]:
-    """Return the place of every label among the sorted classes.
+    """Return the index of every label among the sorted classes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many threads to use: the one place that decides."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import joblib
 from ratoon.errors import InvalidParameterError
 
 SMALL_WORK = 2_000_000
-"""Connections times samples of a minibatch below which a second thread costs more than it gives."""
+"""Connections times samples of a minibatch below which a second thread costs more than it saves."""
 
 MOST_THREADS = 16
-"""More bring little: the kernels are limited by memory long before."""
+"""More threads help little: the kernels are limited by memory bandwidth."""
 
 
 def available_cores() -> int:
     """Return how many cores this process may use.
 
-    Looks at the affinity, at the quota of the container, at ``LOKY_MAX_CPU_COUNT``, and at
-    ``OMP_NUM_THREADS``, by which joblib tells its workers how many threads are theirs.
+    The limit is the smallest of the affinity, the quota of the container, ``LOKY_MAX_CPU_COUNT``,
+    and ``OMP_NUM_THREADS``, which joblib sets for its workers.
 
     Examples
     --------
@@ -28,9 +28,9 @@ def available_cores() -> int:
     True
     """
     cores = int(joblib.cpu_count())
-    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if told.isdecimal() and int(told) > 0:
-        cores = min(cores, int(told))
+    limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if limit.isdecimal() and int(limit) > 0:
+        cores = min(cores, int(limit))
     return max(cores, 1)
 
 
@@ -40,11 +40,11 @@ def threads_for(n_jobs: Any, work: int) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        None leaves it to us: one thread for small work, otherwise all cores there are, at most
-        `MOST_THREADS`.  Positive numbers are taken as they are; -1 means all cores, -2 all but
-        one, and so on.
+        None means one thread for small work, and otherwise all available cores, at most
+        `MOST_THREADS`.  Positive numbers are used as given; -1 means all cores, -2 all but one,
+        and so on.
     work : int
-        How much there is to share.  The results are the same to the bit in any case.
+        Amount of work.  Results are the same to the bit for any number of threads.
 
     Examples
     --------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
@@ -29,11 +31,13 @@ from ratoon.evolution.contrib.neuron_pruning import NeuronPruning as NeuronPruni
 from ratoon.evolution.guided import GuidedSET as GuidedSET
 from ratoon.evolution.rigl import RigL as RigL
 from ratoon.evolution.set import SET as SET
+from ratoon.evolution.set import annealed_set as annealed_set
 from ratoon.evolution.snfs import SNFS as SNFS
 from ratoon.evolution.static import Static as Static
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "set": SET,
+    "annealed_set": annealed_set,
     "guided_set": GuidedSET,
     "static": Static,
     "rigl": RigL,
@@ -60,12 +64,62 @@ def register(name: str, make: Callable[..., Strategy]) -> None:
     STRATEGIES[name] = make
 
 
-def make_strategy(strategy: str | Strategy) -> Strategy:
-    """Return the strategy of that name with its defaults, or the strategy itself."""
+def parameters_of(name: str) -> tuple[str, ...]:
+    """Return the names of the parameters that a named strategy accepts.
+
+    Examples
+    --------
+    >>> parameters_of("annealed_set"), parameters_of("static")
+    (('zeta',), ())
+    """
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    accepted = signature(STRATEGIES[name]).parameters.values()
+    return tuple(parameter.name for parameter in accepted if parameter.kind in kinds)
+
+
+def make_strategy(strategy: str | Strategy, **given: Any) -> Strategy:
+    """Return the strategy of that name, or the strategy itself.
+
+    Parameters
+    ----------
+    strategy : str or Strategy
+        A name of `STRATEGIES`, or a strategy object, which is returned as it is.
+    **given
+        Parameters of the named strategy; those not given have its defaults.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name is unknown, or the strategy does not have one of the parameters.
+
+    Examples
+    --------
+    >>> make_strategy("rigl", zeta=0.1).zeta
+    0.1
+    >>> make_strategy("static", zeta=0.1)
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.InvalidParameterError: `zeta=0.1` was given, but the strategy 'static' has no
+    parameter `zeta`; it has no parameters.
+    """
     if not isinstance(strategy, str):
+        if given:
+            names = ", ".join(f"`{name}={value!r}`" for name, value in given.items())
+            raise InvalidParameterError(
+                f"{names} was given, but {strategy!r} is a strategy object with parameters of its"
+                f" own.\n  Set the parameter where the object is made."
+            )
         return strategy
     if strategy not in STRATEGIES:
         raise InvalidParameterError(
             f"`evolution` must be a strategy or one of {tuple(STRATEGIES)}, got {strategy!r}."
         )
-    return STRATEGIES[strategy]()
+    accepted = parameters_of(strategy)
+    for name, value in given.items():
+        if name not in accepted:
+            has = f"it has {', '.join(accepted)}" if accepted else "it has no parameters"
+            raise InvalidParameterError(
+                f"`{name}={value!r}` was given, but the strategy {strategy!r} has no parameter"
+                f" `{name}`; {has}."
+            )
+    return STRATEGIES[strategy](**given)

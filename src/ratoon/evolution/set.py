@@ -101,3 +101,28 @@ class SET(ScheduledFraction, LayerwiseStrategy):
             n_threads=n_threads,
         )
         return n_grown
+
+
+def annealed_set(zeta: float = 0.3) -> SET:
+    """Return SET with annealing, the default of estimators.
+
+    New connections start at 0, so that a rewiring changes no output.  The replaced fraction falls
+    to 0 along a cosine, and the topology stays fixed for the second half of training.  SET as
+    published replaces a constant fraction by random weights after every epoch.
+
+    Parameters
+    ----------
+    zeta : float, default=0.3
+        Fraction of a layer's connections replaced at the first rewiring.
+
+    Returns
+    -------
+    SET
+        The strategy.
+
+    Examples
+    --------
+    >>> annealed_set(0.2)
+    SET(zeta=0.2, grown='zero', every=1, until=0.5, anneal='cosine')
+    """
+    return SET(zeta, grown="zero", every=1, until=0.5, anneal="cosine")

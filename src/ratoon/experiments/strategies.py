@@ -9,6 +9,7 @@ of the last epoch on the test rows, which are not used for any choice.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from sklearn.datasets import load_digits
 
 from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidParameterError
-from ratoon.evolution import SET, STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
+from ratoon.evolution import STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
 from ratoon.evolution.analysis import exploration
 from ratoon.experiments.split import split_rows
 from ratoon.experiments.strategy_lines import TEST_SHARE, StrategyComparison, StrategyRun
@@ -31,14 +32,15 @@ from ratoon.training import Callback, Training, TrainingData, TrainingPlan
 from ratoon.training.recorder import TopologyRecorder
 
 SETTINGS: dict[str, Callable[[], Strategy]] = {
-    # The default of estimators: new weights are 0, and evolution ends before training does.
-    "set_settling": lambda: SET(grown="zero", until=0.7, anneal="cosine"),
-    # Up to one and a half times the budget, and back at the budget for the second half.
+    # Within half and one and a half times the budget, and back at it for the second half.
     "nest": lambda: NeST(peak=1.5, final=1.0, grow_until=0.3, prune_until=0.5),
     "deep_r": lambda: DeepR(every=5, alpha=1e-3),
     "neuron_pruning": lambda: NeuronPruning(prune_every=10),
 }
-"""A variant of SET, and settings for methods whose defaults need longer trainings."""
+"""Settings for methods whose defaults need longer trainings."""
+
+RENAMED = {"set_settling": "annealed_set"}
+"""Old names of strategies, accepted for one more version."""
 
 LEFT_OUT = ("guided_set",)
 """Strategies that need feature strengths, which only estimators compute."""
@@ -96,12 +98,21 @@ def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
     makers = {**STRATEGIES, **SETTINGS}
     for name in LEFT_OUT:
         del makers[name]
-    wanted = list(makers) if names is None else [name.strip() for name in names]
+    wanted = list(makers) if names is None else [_renamed(name.strip()) for name in names]
     if unknown := [name for name in wanted if name not in makers]:
         raise InvalidParameterError(
             f"there is no strategy {unknown[0]!r}; there are {', '.join(makers)}."
         )
     return {name: makers[name]() for name in wanted}
+
+
+def _renamed(name: str) -> str:
+    if name not in RENAMED:
+        return name
+    warnings.warn(
+        f"the strategy {name!r} is now called {RENAMED[name]!r}.", DeprecationWarning, stacklevel=3
+    )
+    return RENAMED[name]
 
 
 def run_strategy(

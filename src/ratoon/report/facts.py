@@ -63,7 +63,7 @@ def timing_facts(estimator: Any, seconds_to_predict: float | None) -> list[tuple
     train = np.array(history.column("train_seconds"), dtype=np.float64)
     rewire = np.array(history.column("rewire_seconds"), dtype=np.float64)
     facts = []
-    if len(history) == 1 and history[0].learning_rate == 0.0:
+    if estimator.solver_ == "closed form":
         facts.append(("fit in closed form", duration(float(train[0]))))
     elif train.size:
         facts += [

@@ -119,7 +119,8 @@ def render_report(
         layers=layer_rows(estimator),
         totals=_totals(estimator),
         pictures=pictures,
-        solved=_is_solved(estimator),
+        solved=estimator.solver_ == "closed form",
+        how=estimator.report_.how,
         matrix=matrix_rows(confusion) if confusion is not None else None,
         features=ranked_features(estimator, data, top, selector),
         stability=stability_facts(selector),
@@ -127,12 +128,6 @@ def render_report(
         repeat=repeat_facts(estimator, command),
     )
     return text
-
-
-def _is_solved(estimator: Any) -> bool:
-    """Return whether the network was fitted in closed form instead of trained."""
-    history = estimator.history_
-    return len(history) == 1 and history[0].learning_rate == 0.0
 
 
 def _draw(estimator: Any) -> dict[str, str]:

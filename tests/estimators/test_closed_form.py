@@ -1,12 +1,14 @@
-"""With few samples and many features `fit` solves for the network, unless told otherwise."""
+"""With few samples and many features `fit` solves for the network in closed form by default."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
 from ratoon.datasets import make_microarray
+from ratoon.errors import InvalidParameterError
 
 
 @pytest.fixture(scope="module")
@@ -28,24 +30,35 @@ def test_wide_data_are_solved_for_by_default(solved, wide):
     assert np.mean(held_out == wide[1]) > 0.6, "from members that had not seen the sample"
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"hidden_layer_sizes": (20,)},
-        {"max_iter": 3},
-        {"epsilon": 5},
-        {"evolution": "static"},
-        {"learning_rate_init": 0.01},
-        {"preset": "fast"},
-        {"solver": "adam"},
-        {"early_stopping": True},
-    ],
-    ids=lambda asked: next(iter(asked)),
-)
-def test_whoever_asks_for_a_training_gets_one(asked, wide):
-    model = SparseMLPClassifier(random_state=0, **{"max_iter": 3, **asked}).fit(*wide)
-    assert model.n_iter_ > 1
+def test_a_training_and_its_reason_are_reported(wide, solved):
+    assert solved.solver_ == "closed form"
+    assert (
+        str(solved.report_).count("solved in closed form, because there are few samples (60)") == 1
+    )
+    model = SparseMLPClassifier(max_iter=1, random_state=0).fit(*wide)
+    assert model.solver_ == "adam"
     assert not hasattr(model, "member_shares_")
+    assert "trained for 1 epoch with Adam" in str(model.report_)
+    assert "because `max_iter` was set" in str(model.report_)
+
+
+def test_validation_data_are_scored_in_closed_form_too(wide):
+    x, y = wide
+    model = SparseMLPClassifier(solver="ridge", random_state=0).fit(x[:40], y[:40], eval_set=(x, y))
+    assert model.validation_scores_ == [model.score(x, y)]
+
+
+def test_the_closed_form_refuses_a_single_epoch(wide):
+    model = SparseMLPClassifier(solver="ridge", random_state=0)
+    with pytest.raises(InvalidParameterError, match="`partial_fit` trains for one epoch"):
+        model.partial_fit(*wide)
+
+
+def test_a_search_over_solvers_compares_closed_form_and_training(wide):
+    grid = {"solver": ["ridge", "sgd", "auto"]}
+    search = GridSearchCV(SparseMLPClassifier(random_state=0), grid, cv=2, error_score="raise")
+    search.fit(*wide)
+    assert search.cv_results_["mean_test_score"][0] == search.cv_results_["mean_test_score"][2]
 
 
 def test_the_same_seed_gives_the_same_network(solved, wide):
@@ -117,3 +130,7 @@ def test_training_can_go_on_from_a_solved_network(wide):
     model = SparseMLPClassifier(random_state=0).fit(*wide)
     model.partial_fit(*wide)
     assert model.n_iter_ == 2
+    assert model.solver_ == "adam"
+    assert "solved in closed form, then trained for 1 epoch with Adam" in str(model.report_)
+    model.partial_fit(*wide)
+    assert "then trained for 2 epochs" in str(model.report_)

@@ -1,4 +1,4 @@
-"""What there is to see of an estimator's network, before and after fitting."""
+"""Weights, importances, report and plan of an estimator."""
 
 from __future__ import annotations
 
@@ -11,28 +11,72 @@ from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.datasets import MIN_COVERAGE, Dataset
-from ratoon.estimators.importance import feature_strength, shares
 from ratoon.estimators.names import align_samples, warn_of_missing
 from ratoon.estimators.planning import FitPlan, make_plan
-from ratoon.estimators.presets import Shape, resolve
+from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import FitReport, make_report
-from ratoon.estimators.threads import threads_for
+from ratoon.estimators.settings import Settings, resolve
 from ratoon.network import SparseMLP
 from ratoon.topology import Within
 from ratoon.training import TrainingState
 
 
-class NetworkViews:
+def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[np.float64]:
+    """Return for every feature the summed magnitude of its connections' weights.
+
+    Parameters
+    ----------
+    network : SparseMLP
+        A trained network.
+    propagate : bool, default=False
+        Count each connection by the strength of the neuron it leads to, which in turn is that of
+        its own connections, and so on up to the outputs.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Not negative.  0 for features that were constant in training: they are always read as 0.
+
+    Examples
+    --------
+    >>> from ratoon.topology import Topology
+    >>> wiring = Topology.from_pairs((2, 2), [0, 1], [0, 1]), Topology.from_pairs((2, 1), [1], [0])
+    >>> network = SparseMLP.start((2, 2, 1), density=1.0, seed=0, topologies=wiring)
+    >>> network.layers[0].weights[:], network.layers[1].weights[:] = (-3, 1), 10
+    >>> feature_strength(network).tolist(), feature_strength(network, propagate=True).tolist()
+    ([3.0, 1.0], [0.0, 10.0])
+    """
+    layers = network.layers if propagate else network.layers[:1]
+    strength: Array = np.ones(layers[-1].shape[1])
+    for layer in reversed(layers):
+        inputs, outputs = layer.topology.pairs()
+        magnitude = np.abs(layer.weights).astype(np.float64) * strength[outputs]
+        strength = np.bincount(inputs, weights=magnitude, minlength=layer.shape[0])
+    if network.scaling.scale is not None:
+        strength[np.asarray(network.scaling.scale) == 0] = 0.0
+    return strength
+
+
+def relative_strength(strength: Array) -> NDArray[np.float64]:
+    """Return strengths as fractions of their sum.
+
+    Examples
+    --------
+    >>> relative_strength(np.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    total = float(strength.sum())
+    return np.asarray(strength / total if total > 0 else strength, dtype=np.float64)
+
+
+class NetworkInspection:
     """Weights, importances, report and plan of an estimator."""
 
     network_: SparseMLP
+    settings_: Settings
     _state: TrainingState
-    _shape: Shape
     _is_classifier: bool
     topology: Any
-    n_jobs: Any
-    early_stopping: bool
-    restore_best: bool
 
     def _checked_parameters(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -51,14 +95,14 @@ class NetworkViews:
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of every feature in the summed magnitude of the first layer's weights."""
+        """Fraction of every feature in the summed magnitude of the first layer's weights."""
         check_is_fitted(self)
-        return shares(feature_strength(self.network_))
+        return relative_strength(feature_strength(self.network_))
 
     def align(self, X: Any, *, id_map: Any = None, min_coverage: float = MIN_COVERAGE) -> Dataset:
         """Return samples with the features of training, found by name, for `predict` and others.
 
-        Columns may stand in any order, and others may stand between them.  A feature that is
+        Columns may be in any order, with other columns between them.  A feature that is
         missing gets its mean over the training samples (0 after standardisation), or 0 where the
         model does not centre its features; a `FeatureCoverageWarning` says how many there are.
         Without `align`, other names than those of training are an error, as in scikit-learn.
@@ -68,20 +112,20 @@ class NetworkViews:
         X : pandas, polars or Arrow table, AnnData, or Dataset
             Samples with names of their features.
         id_map : mapping of str to str, or path, optional
-            From names in ``X`` to names of training; a file has them in two columns.  The mean is
-            taken where several columns come to one name.
+            From names in ``X`` to names of training; a file has them in two columns.  Several
+            columns with the same name are averaged.
         min_coverage : float, default=0.9
-            Share of the features of training that must be there.
+            Fraction of the features of training that must be present.
 
         Returns
         -------
         Dataset
-            Its `notes` tell what was done.
+            Its `notes` say what was done.
 
         Raises
         ------
         InvalidInputError
-            If fewer are there.
+            If fewer are present.
 
         Examples
         --------
@@ -117,17 +161,17 @@ class NetworkViews:
     def report_(self) -> FitReport:
         """Table of the layers: connections, density asked for and achieved, memory, rewired."""
         check_is_fitted(self)
-        state, shape = self._state, self._shape
-        settings = resolve(self._checked_parameters(), shape)
-        n_layers = len(self.network_.layers)
-        given = [layer is not None for layer in self.topology or []]
-        given += [False] * (n_layers - len(given))
-        if self.network_.widths != settings.widths(shape):
-            given = [True] * n_layers  # a network that was solved for: nobody asked for densities
-        return make_report(self.network_, state.history, settings, state.rewired_by_layer, given)
+        state = self._state
+        return make_report(self.network_, state.history, self.settings_, state.rewired_by_layer)
+
+    @property
+    def solver_(self) -> str:
+        """How the last fit was done: closed form, a named solver, or an optimizer's class name."""
+        check_is_fitted(self)
+        return self.settings_.solver
 
     def plan(self, n_features: int, n_samples: int = 100, n_outputs: int = 2) -> FitPlan:
-        """Tell memory and time of a fit before anything is allocated.
+        """Estimate memory and time of a fit before anything is allocated.
 
         Parameters
         ----------
@@ -139,19 +183,11 @@ class NetworkViews:
         Returns
         -------
         FitPlan
-            Bytes of parameters, of working space and at the peak, beside the data itself; and
+            Bytes of parameters, of working space and at the peak, without the data itself; and
             estimated seconds per epoch on this machine.
         """
-        given = self._checked_parameters()
+        self._checked_parameters()
         shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
-        settings = resolve(given, shape)
-        n_threads = threads_for(self.n_jobs, settings.n_connections * settings.batch_size)
-        keeps_best = bool(self.early_stopping and self.restore_best)
+        settings = resolve(self, shape)
         limits = [layer for layer in self.topology or [] if isinstance(layer, Within)]
-        return make_plan(
-            settings,
-            shape,
-            n_threads=n_threads,
-            keeps_best=keeps_best,
-            n_allowed=tuple(limit.n_allowed for limit in limits),
-        )
+        return make_plan(settings, shape, n_allowed=tuple(limit.n_allowed for limit in limits))

@@ -1,0 +1,53 @@
+"""Fit in closed form: solve for a committee of networks instead of training step by step.
+
+`ratoon.committee` describes the method.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ratoon.arrays import Array
+from ratoon.committee import Committee, Problem, fit_committee
+from ratoon.history import EpochRecord
+from ratoon.losses import mean_loss
+from ratoon.samples.base import Samples
+
+
+def solve(
+    x: Samples,
+    targets: Array,
+    weights: Array | None,
+    groups: NDArray[np.int64] | None,
+    loss: str,
+    seed: int,
+) -> tuple[Committee, EpochRecord]:
+    """Fit a committee to encoded targets, and describe that as one epoch of a history."""
+    started = time.perf_counter()
+    kind = {"softmax_cross_entropy": "softmax", "sigmoid_cross_entropy": "sigmoid"}.get(
+        loss, "squared"
+    )
+    counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
+    rows = np.flatnonzero(counted > 0)
+    goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
+    whole = Problem(x.values(np.float32), goal, counted, groups, kind)
+    # Hundreds of small products: a second BLAS thread costs more than it saves, and on a busy
+    # machine a hundred times more.
+    with threadpool_limits(limits=1, user_api="blas"):
+        committee = fit_committee(whole if rows.size == len(counted) else whole.take(rows), seed)
+    outputs = committee.network.outputs(whole.x[rows])
+    record = EpochRecord(
+        epoch=0,
+        loss=mean_loss(loss, outputs, targets[rows], counted[rows]),
+        learning_rate=0.0,
+        n_connections=committee.network.n_connections,
+        density=committee.network.density,
+        rewired=0,
+        train_seconds=time.perf_counter() - started,
+        rewire_seconds=0.0,
+    )
+    return committee, record
