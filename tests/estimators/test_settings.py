@@ -12,6 +12,7 @@ from ratoon.estimators.settings import settings_from_plain, settings_to_plain
 from ratoon.estimators.state import from_state, to_state
 from ratoon.evolution import SET, annealed_set
 from ratoon.optimizers import SGD
+from ratoon.training import Callback
 
 QUICK = {"hidden_layer_sizes": (20,), "density": 0.3, "max_iter": 6, "random_state": 0}
 
@@ -72,6 +73,23 @@ def test_another_network_is_refused_where_training_continues(changed, two_classe
     with pytest.raises(InvalidParameterError, match="training continues from a network with"):
         model.partial_fit(*two_classes)
     assert model.set_params(warm_start=False).fit(*two_classes).n_iter_ == 6
+
+
+class PlanKept(Callback):
+    """Keeps the plan of the training."""
+
+    def on_fit_begin(self, training):
+        self.plan = training.plan
+
+
+def test_the_training_uses_the_settings_that_are_kept(two_classes):
+    kept = PlanKept()
+    settings = fitted(two_classes, callbacks=kept, n_jobs=3, batch_size=500).settings_
+    assert (kept.plan.n_threads, kept.plan.batch_size) == (3, 90)
+    for name in ("n_threads", "batch_size", "optimizer", "evolution", "shuffle"):
+        assert getattr(kept.plan, name) == getattr(settings, name)
+    assert kept.plan.n_epochs == settings.max_iter
+    assert kept.plan.learning_rate == settings.learning_rate_init
 
 
 # ---------------------------------------------------------------------------------- in a file

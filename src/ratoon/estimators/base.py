@@ -230,6 +230,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             state.stopping = EarlyStopping(
                 settings.n_iter_no_change, settings.tol, settings.restore_best
             )
+        batch = min(settings.batch_size, labelled.n_samples)
+        work = state.network.n_connections * batch
+        settings = replace(settings, batch_size=batch, n_threads=threads_for(self.n_jobs, work))
         relay = None
         if HAS_PROTOCOL and not one_epoch:
             relay = Relay(self, *original, settings.max_iter)
@@ -286,19 +289,18 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         callbacks: list[Callback],
     ) -> Training:
         network = state.network
-        batch = min(settings.batch_size, labelled.n_samples)
         plan = TrainingPlan(
             loss=self._loss(),
             optimizer=settings.optimizer,
             learning_rate=settings.learning_rate_init,
             schedule=settings.schedule,
-            batch_size=batch,
+            batch_size=settings.batch_size,
             balance_batches=settings.balance_batches,
             n_epochs=settings.max_iter,
             evolution=settings.evolution,
             shuffle=settings.shuffle,
             seed=state.cycle_seed,
-            n_threads=threads_for(self.n_jobs, network.n_connections * batch),
+            n_threads=settings.n_threads,
         )
         data = TrainingData.of(
             labelled.x,

@@ -492,33 +492,29 @@ def settings_from_plain(stored: Any, resolved: Settings) -> Settings:
     return replace(resolved, **values)
 
 
-_NUMBERS = {"epsilon", "density", "slope", "dropout", "learning_rate_init", "warm_up", "clip"}
-_NUMBERS |= {"label_smoothing", "validation_fraction", "tol"}
-_COUNTS = {"batch_size", "max_iter", "n_iter_no_change"}
-_FLAGS = {"shuffle", "early_stopping", "restore_best", "balance_batches", "after_closed_form"}
-_TEXTS = {"solver", "reason", "strategy_name"}
+_TYPES = {item.name: str(item.type) for item in fields(Settings)}
+_CLASSES = {"str": str, "int": int, "float": float, "bool": bool}
 
 
 def _is_valid(name: str, value: Any) -> bool:
-    """Whether a value from a file can be that of a setting."""
-    if name in _TEXTS:
-        return isinstance(value, str) and len(value) <= _LONGEST_TEXT
-    if name in _FLAGS:
-        return isinstance(value, bool)
-    if name in ("given_topology", "connections", "hidden_layer_sizes"):
-        kind = bool if name == "given_topology" else int
-        return isinstance(value, tuple) and all(type(one) is kind and one >= 0 for one in value)
+    """Whether a value from a file has the type of a setting and passes its parameter's check."""
     if name == "n_threads":
         return type(value) is int and value >= 1
-    if name == "optimizer":
-        return isinstance(value, tuple(OPTIMIZERS.values()))
-    if name == "evolution":
-        return hasattr(value, "schedule") and hasattr(value, "rewire")
+    kind = _TYPES[name].split(" | ")[0]
     if value is None:
-        return name in ("epsilon", "density", "scale")
-    if type(value) is not (float if name in _NUMBERS else int if name in _COUNTS else str):
+        return _TYPES[name].endswith(" | None")
+    if kind == "Optimizer":
+        return isinstance(value, tuple(OPTIMIZERS.values()))
+    if kind == "Strategy":
+        return hasattr(value, "schedule") and hasattr(value, "rewire")
+    if kind.startswith("tuple"):
+        item = bool if "bool" in kind else int
+        return isinstance(value, tuple) and all(type(one) is item and one >= 0 for one in value)
+    if type(value) is not _CLASSES.get(kind, str):  # only text is stored of other types
         return False
-    check = PARAMETERS[name].check
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return False
+    check = None if name == "solver" or name not in PARAMETERS else PARAMETERS[name].check
     if check is not None:
         check("settings", name, value)  # raises
     return True
