@@ -39,8 +39,8 @@ std::vector<Index> empty_room(const Grid& grid, const std::vector<Index>& surviv
     return room;
 }
 
-// Merges survivors and new connections of one tile, from the last to the first.  `place` is told
-// where each survivor goes, `grow` where each new connection is.
+// Merges survivors and new connections of one tile, from the last to the first: calls `place` with
+// the new slot of each survivor, and `grow` with the slot and position of each new connection.
 //
 // A drawn rank r is the r-th *empty* position.  With s survivors below it, it lies at key r + s;
 // and survivor number s, at key K, has K - s empty positions below it.

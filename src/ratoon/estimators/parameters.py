@@ -418,8 +418,8 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
     >>> check_parameters(SparseMLPClassifier(decay="couple").get_params(), owner="Demo")
     Traceback (most recent call last):
     ...
-    ratoon.errors.InvalidParameterError: Demo: `decay` must be one of 'coupled', 'released' or
-      "auto", got 'couple'.
+    ratoon.errors.InvalidParameterError: Demo: `decay` must be one of 'coupled',
+      'released', got 'couple'.
       Perhaps 'coupled' was meant.
     """
     for name, parameter in PARAMETERS.items():
