@@ -363,3 +363,17 @@ def test_the_package_is_light_until_an_estimator_is_asked_for():
 def test_verbose_shows_a_bar(two_classes, capsys):
     small(verbose=1, max_iter=2).fit(*two_classes)
     assert "loss=" in capsys.readouterr().err
+
+
+def test_without_early_stopping_a_loss_that_no_longer_falls_ends_training():
+    x = np.random.default_rng(0).normal(size=(40, 6))
+    y = (x[:, 0] > 0).astype(int)
+    how = {"max_iter": 60, "evolution": "static", "random_state": 0}
+    patient = SparseMLPClassifier((8,), **how).fit(x, y)
+    assert patient.n_iter_ == 60
+    model = SparseMLPClassifier((8,), n_iter_no_change=2, tol=0.05, **how).fit(x, y)
+    assert model.n_iter_ < 60
+    best = min(range(model.n_iter_ - 2), key=lambda k: model.loss_curve_[k])
+    assert min(model.loss_curve_[-2:]) > model.loss_curve_[best] - 0.05
+    assert model.best_iteration_ is None
+    assert model.settings_.n_iter_no_change == 2

@@ -302,7 +302,7 @@ FLAGS = {
     "resume": (True, f"{USUAL} --checkpoint earlier"),
     "dry_run": (True, USUAL),
     "report": ("page.html", USUAL),
-    "distributed": ("tcp", USUAL),
+    "distributed_by": ("tcp", USUAL),
     "average_every": ("3", USUAL),
     "as_json": (True, QUIETER),
     "quiet": (True, QUIETER),
@@ -385,8 +385,8 @@ def test_a_flag_and_a_key_of_a_file_have_the_same_effect_or_are_refused(name, ru
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        ("--zeta 0.2 --evolution static", "`zeta=0.2`"),
-        ("--momentum 0.3", "`momentum=0.3`"),
+        ("--zeta 0.2 --evolution static", "--zeta 0.2"),
+        ("--momentum 0.3", "--momentum 0.3"),
         ("--every 1", "--every"),
         ("--average-every 4", "--average-every"),
         ("--within", "--within"),

@@ -246,12 +246,9 @@ def _show_methods(methods: list[dict[str, Any]], trial: Trial) -> None:
         " SET and static have the same size:\n"
         f"   {network.n_connections:,} connections; a dense network would have"
         f" {network.n_positions:,}.\n"
-        "   Few genes of these generated data are informative, which suits the default: on
-"
-        "   public data sets it is about 3 points better than ridge on average
-"
-        "   (docs/small-samples.md).
-"
+        "   Few genes of these generated data are informative, which suits the default: on\n"
+        "   public data sets it is about 3 points better than ridge on average\n"
+        "   (docs/small-samples.md).\n"
     )
 
 

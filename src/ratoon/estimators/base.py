@@ -226,10 +226,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         validation = self._validation(labelled, held, eval_set, state.network)
         if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
             state.begin_cycle(settings.optimizer.n_states)
-        if settings.early_stopping and state.stopping is None:
-            state.stopping = EarlyStopping(
-                settings.n_iter_no_change, settings.tol, settings.restore_best
-            )
+        if settings.n_iter_no_change is not None and state.stopping is None:
+            keeps_best = settings.early_stopping and settings.restore_best
+            state.stopping = EarlyStopping(settings.n_iter_no_change, settings.tol, keeps_best)
         batch = min(settings.batch_size, labelled.n_samples)
         work = state.network.n_connections * batch
         settings = replace(settings, batch_size=batch, n_threads=threads_for(self.n_jobs, work))
@@ -312,7 +311,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         training = Training(
             state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
         )
-        if not settings.early_stopping:
+        if settings.n_iter_no_change is None:
             training.stopping = None  # one of an earlier call keeps its best network
         return training
 
@@ -359,7 +358,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         scores = state.history.column("validation_score")
         self.validation_scores_ = scores if any(s is not None for s in scores) else None
         self.best_iteration_ = None
-        if state.stopping is not None and state.stopping.best_epoch >= 0:
+        has_scores = self.validation_scores_ is not None
+        if has_scores and state.stopping is not None and state.stopping.best_epoch >= 0:
             self.best_iteration_ = state.epochs_before + state.stopping.best_epoch
 
     # ---------------------------------------------------------------------- parameters, data

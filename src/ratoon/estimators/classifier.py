@@ -124,10 +124,12 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         Whether to stop when the score on validation data no longer rises.
     validation_fraction : float, default=0.1
         Fraction of the training data held back for early stopping.  Not with ``eval_set``.
-    n_iter_no_change : int, default=10
-        Epochs without a better score before early stopping.
+    n_iter_no_change : int, optional
+        Epochs without a better validation score before early stopping; None is 10.  Without
+        early stopping: epochs without a lower training loss before training stops; None is no
+        limit.
     tol : float, default=1e-4
-        How much better a score has to be for early stopping.
+        How much better the score or the loss has to be.
     restore_best : bool, default=True
         Whether early stopping keeps the network of the best epoch.
     class_weight : None, "balanced" or dict, default=None
@@ -228,7 +230,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         label_smoothing: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         restore_best: bool = True,
         class_weight: Any = None,

@@ -318,6 +318,14 @@ def _stopping(fit: PlannedTraining) -> Unused | None:
     return None
 
 
+def _patience(fit: PlannedTraining) -> Unused | None:
+    if fit.settings.n_iter_no_change is None:
+        return Unused(
+            "training does not stop early", "set `early_stopping=True` or `n_iter_no_change`"
+        )
+    return None
+
+
 def _held_back(fit: PlannedTraining) -> Unused | None:
     if (unused := _stopping(fit)) is None and fit.call.has_eval_set and not fit.call.continues:
         return Unused("validation data were given as `eval_set`", "leave `eval_set` out")
@@ -387,8 +395,8 @@ PARAMETERS: dict[str, Parameter] = {
     "label_smoothing": Parameter(_FRACTION),
     "early_stopping": Parameter(boolean),
     "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),
-    "n_iter_no_change": Parameter(count, _stopping),
-    "tol": Parameter(not_negative, _stopping),
+    "n_iter_no_change": Parameter(count),
+    "tol": Parameter(not_negative, _patience),
     "restore_best": Parameter(boolean, _stopping),
     "class_weight": Parameter(None, in_closed_form=True),
     "warm_start": Parameter(boolean),

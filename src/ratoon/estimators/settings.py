@@ -44,6 +44,10 @@ NETWORK = (
 _LONGEST_TEXT = 1000
 
 
+PATIENCE = 10
+"""Default of `n_iter_no_change` with early stopping."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a fit is done: every parameter with its final value, the solver, and the reason.
@@ -99,7 +103,7 @@ class Settings:
     label_smoothing: float
     early_stopping: bool
     validation_fraction: float
-    n_iter_no_change: int
+    n_iter_no_change: int | None
     tol: float
     restore_best: bool
     dtype: str
@@ -276,7 +280,7 @@ def resolve(
         label_smoothing=float(smoothing),
         early_stopping=bool(given["early_stopping"]),
         validation_fraction=float(given["validation_fraction"]),
-        n_iter_no_change=int(given["n_iter_no_change"]),
+        n_iter_no_change=_patience(given),
         tol=float(given["tol"]),
         restore_best=bool(given["restore_best"]),
         dtype=_dtype(given["dtype"], sum(connections) * shape.n_samples),
@@ -420,6 +424,12 @@ def _optimizer(
     return solver, make_optimizer(solver, parameters), float(rate)
 
 
+def _patience(given: Mapping[str, Any]) -> int | None:
+    if given["n_iter_no_change"] is not None:
+        return int(given["n_iter_no_change"])
+    return PATIENCE if given["early_stopping"] else None
+
+
 def _strategy(evolution: str | Strategy, zeta: float | None) -> Strategy:
     if zeta is None or not isinstance(evolution, str) or "zeta" not in parameters_of(evolution):
         return make_strategy(evolution)
@@ -556,6 +566,8 @@ def upgrade_parameters(estimator: Any, shape: Shape) -> None:
     """
     if estimator.zeta == 0.3:
         estimator.zeta = None
+    if not estimator.early_stopping:
+        estimator.n_iter_no_change = None  # had no effect
     if estimator.evolution == "set" and estimator.preset != "paper":
         estimator.evolution = "annealed_set"
     call = FitCall(needs_epochs="it was trained step by step")

@@ -423,6 +423,7 @@ class Training:
 
     def _evaluated(self, record: EpochRecord) -> EpochRecord:
         if self.validation is None:
+            self._observe(-record.loss)
             return record
         started = time.perf_counter()
         native = self.network.native(self.plan.loss, self.plan.n_threads)
@@ -431,9 +432,7 @@ class Training:
             outputs += self.validation.offset
         loss = mean_loss(self.plan.loss, outputs, self.validation.targets, self.validation.weights)
         score = -loss if self.scorer is None else self.scorer(outputs, self.validation)
-        epoch = self.epochs_done - 1
-        if self.stopping is not None and self.stopping.observe(epoch, score, self.network):
-            self.should_stop = True
+        self._observe(score)
         return EpochRecord(
             **{
                 **record.__dict__,
@@ -442,3 +441,9 @@ class Training:
                 "validation_loss": loss,
             }
         )
+
+    def _observe(self, score: float) -> None:
+        """Stop if the validation score, or without validation data the loss, is no better."""
+        epoch = self.epochs_done - 1
+        if self.stopping is not None and self.stopping.observe(epoch, score, self.network):
+            self.should_stop = True

@@ -11,6 +11,8 @@ from ratoon.network import SparseMLP
 class EarlyStopping:
     """Stop after ``patience`` epochs without a better score, and return to the best network.
 
+    The score is that of the validation data or, without any, minus the training loss.
+
     Parameters
     ----------
     patience : int
