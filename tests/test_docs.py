@@ -131,6 +131,8 @@ NOT_LISTED = {
     "Examination",
     "Finding",
     "KnownDataset",
+    "MIN_COVERAGE",
+    "can_stay_on_disk",
     "MissingPackageError",
     "data_folder",
 }

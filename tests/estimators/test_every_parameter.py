@@ -56,6 +56,7 @@ WAYS = {
     "large preset": {"preset": "large", "max_iter": 3},
     "early stopping": {**QUICK, **STOPPING},
     "validation data": {**QUICK, **STOPPING},
+    "plateau": {**QUICK, "n_iter_no_change": 3, "tol": 0.02, "max_iter": 30},
     "objects": {**QUICK, "solver": SGD(momentum=0.5), "evolution": SET(zeta=0.2)},
     "Adam object": {**QUICK, "solver": Adam()},
     "static": {**QUICK, "evolution": "static"},
@@ -119,9 +120,10 @@ VALUES = {
 }
 # Values that the regressor or a way of fitting must refuse, or other values for it.
 OTHER_VALUES = {
-    ("regressor", "loss"): ["absolute_error"],  # it has one loss only
+    ("regressor", "loss"): ["huber"],
     ("early stopping", "early_stopping"): [False],
     ("validation data", "early_stopping"): [False],
+    ("plateau", "tol"): [0.0],
     ("given topology", "evolution"): ["set"],  # enough to rewire one of six connections
 }
 
@@ -149,6 +151,7 @@ HONOURED = {
     "paper preset": {"decay", "momentum", "zeta"},
     "RigL": {"zeta"},
     "leaky ReLU": {"slope"},
+    "plateau": {"n_iter_no_change", "tol"},
     "early stopping": {"validation_fraction", "n_iter_no_change", "tol", "restore_best"},
     "validation data": {"n_iter_no_change", "tol", "restore_best"},
     "closed form": {"class_weight", "loss", "n_jobs", "random_state", "verbose"},
@@ -233,12 +236,14 @@ def test_a_parameter_has_an_effect_or_raises_an_error_that_names_it(kind, way, n
         value = next(value for value in candidates if value != model.solver_)
     if name == "n_jobs":
         value = next(value for value in candidates if value != model.settings_.n_threads)
+    # Without early stopping it looks at the training loss, which falls here unless `tol` is large.
+    more = {"tol": 10.0} if name == "n_iter_no_change" and not model.early_stopping else {}
     found = None
     try:
         found, _ = fitted(
             kind,
             way,
-            {**WAYS[way], name: value},
+            {**more, **WAYS[way], name: value},
             widths=model.network_.widths if name == "topology" else None,
             twice=twice,
         )

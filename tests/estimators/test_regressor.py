@@ -99,5 +99,5 @@ def test_outliers_matter_less_to_the_huber_loss():
 
 def test_the_closed_form_refuses_another_loss_than_the_squared_error(two_classes):
     x, y = two_classes
-    with pytest.raises(InvalidParameterError, match="squared error"):
+    with pytest.raises(InvalidParameterError, match="huber"):
         SparseMLPRegressor(loss="huber", solver="ridge").fit(x, y)

@@ -12,6 +12,7 @@ from ratoon.estimators.settings import settings_from_plain, settings_to_plain
 from ratoon.estimators.state import from_state, to_state
 from ratoon.evolution import SET, annealed_set
 from ratoon.optimizers import SGD
+from ratoon.storage import Checkpoint
 from ratoon.training import Callback
 
 QUICK = {"hidden_layer_sizes": (20,), "density": 0.3, "max_iter": 6, "random_state": 0}
@@ -175,7 +176,7 @@ def test_parameters_without_an_effect_in_an_old_file_get_their_defaults(
     two_classes, equal_networks
 ):
     model = fitted(two_classes, evolution="rigl", solver="adam")
-    unused = {"momentum": 0.5, "tol": 0.1, "slope": 0.3}
+    unused = {"momentum": 0.5, "tol": 0.1, "slope": 0.3, "n_iter_no_change": 2}
     old = from_state(*as_old_file(model, **unused))
     assert old.get_params() == model.get_params()
     assert equal_networks(
@@ -194,3 +195,24 @@ def test_an_old_file_of_a_closed_form_fit_reports_it():
         assert from_state(*as_old_file(trained)).solver_ == trained.solver_
         model.partial_fit(data.X, data.y)
         assert from_state(*as_old_file(model)).settings_.after_closed_form
+
+
+# ---------------------------------------------------------------------------- the training loss
+
+
+def test_without_early_stopping_a_training_loss_that_no_longer_falls_ends_the_fit(two_classes):
+    how = {**QUICK, "max_iter": 60, "n_iter_no_change": 4}
+    assert fitted(two_classes, **{**how, "n_iter_no_change": None}).n_iter_ == 60
+    assert fitted(two_classes, **how, tol=10.0).n_iter_ == 5, "the first epoch counts as better"
+    model = fitted(two_classes, **how, tol=0.01)
+    losses = np.array(model.loss_curve_)
+    assert 5 <= losses.size < 60
+    assert losses[-4:].min() >= losses[:-4].min() - 0.01
+
+
+def test_a_fit_that_ended_at_a_plateau_ends_there_when_resumed(two_classes, tmp_path):
+    how = {"max_iter": 60, "n_iter_no_change": 4, "tol": 0.01}
+    whole = fitted(two_classes, **how)
+    for _ in range(2):
+        again = fitted(two_classes, **how, callbacks=Checkpoint(tmp_path, every=3))
+        assert again.loss_curve_ == whole.loss_curve_

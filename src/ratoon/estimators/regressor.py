@@ -319,11 +319,6 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
                 f'{type(self).__name__}: `loss` must be "auto" or one of {REGRESSION_LOSSES}, got'
                 f" {self.loss!r}."
             )
-        if self.loss != "squared_error" and self.solver == "ridge":
-            raise InvalidParameterError(
-                f'{type(self).__name__}: `solver="ridge"` minimises the squared error, got'
-                f' loss={self.loss!r}.\n  Set `solver="adam"`, or leave the loss at "auto".'
-            )
         return self.loss
 
     def _encode(self, y: Array, smoothing: float, where: str) -> Array:

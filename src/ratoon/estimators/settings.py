@@ -44,6 +44,9 @@ NETWORK = (
 _LONGEST_TEXT = 1000
 
 
+CLOSED_FORM_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
+"""Losses that the closed form can honour."""
+
 PATIENCE = 10
 """Default of `n_iter_no_change` with early stopping."""
 
@@ -315,6 +318,8 @@ def _solves(
     """
     solver = given["solver"]
     for_training = [name for name in changed if not PARAMETERS[name].in_closed_form]
+    if given["loss"] not in ("auto", *CLOSED_FORM_LOSSES):
+        for_training.append("loss")
     if call.continues is not None:
         return False, "it continues from the network of an earlier fit"
     if isinstance(solver, str) and solver == "ridge":
@@ -566,8 +571,8 @@ def upgrade_parameters(estimator: Any, shape: Shape) -> None:
     """
     if estimator.zeta == 0.3:
         estimator.zeta = None
-    if not estimator.early_stopping:
-        estimator.n_iter_no_change = None  # had no effect
+    if estimator.n_iter_no_change == PATIENCE or not estimator.early_stopping:
+        estimator.n_iter_no_change = None  # was the default, or had no effect
     if estimator.evolution == "set" and estimator.preset != "paper":
         estimator.evolution = "annealed_set"
     call = FitCall(needs_epochs="it was trained step by step")
