@@ -108,11 +108,11 @@ class GuidedSET(ScheduledFraction):
                 continue
             kept = strongest_of_each_sign(layer.weights, self.fraction(clock))
             n_grown = layer.topology.n_connections - kept.size
-            grow = self._grow_from_strong_inputs if index == 0 else grow_uniformly
+            grow = self._from_strong_inputs if index == 0 else grow_uniformly
             rewirings.append(grow(layer, kept, n_grown, layer_seed(seed, index)))
         return rewirings
 
-    def _grow_from_strong_inputs(
+    def _from_strong_inputs(
         self, layer: LayerState, kept: IntArray, n_grown: int, seed: int
     ) -> Rewiring:
         topology = layer.topology
