@@ -365,15 +365,39 @@ def test_verbose_shows_a_bar(two_classes, capsys):
     assert "loss=" in capsys.readouterr().err
 
 
-def test_without_early_stopping_a_loss_that_no_longer_falls_ends_training():
-    x = np.random.default_rng(0).normal(size=(40, 6))
-    y = (x[:, 0] > 0).astype(int)
-    how = {"max_iter": 60, "evolution": "static", "random_state": 0}
-    patient = SparseMLPClassifier((8,), **how).fit(x, y)
-    assert patient.n_iter_ == 60
-    model = SparseMLPClassifier((8,), n_iter_no_change=2, tol=0.05, **how).fit(x, y)
-    assert model.n_iter_ < 60
-    best = min(range(model.n_iter_ - 2), key=lambda k: model.loss_curve_[k])
-    assert min(model.loss_curve_[-2:]) > model.loss_curve_[best] - 0.05
-    assert model.best_iteration_ is None
-    assert model.settings_.n_iter_no_change == 2
+def test_early_stopping_that_is_switched_off_observes_no_more_and_keeps_the_best(two_classes):
+    X, y = two_classes
+    model = SparseMLPClassifier((9,), early_stopping=True, max_iter=9, random_state=0)
+    for _ in range(2):
+        model.partial_fit(X, y, eval_set=(X, y))
+    before = model._state.stopping
+    seen = (before.best_epoch, before.best_score, before.n_waited)
+    best = model.network_
+    model.set_params(early_stopping=False)
+    for _ in range(3):
+        model.partial_fit(X, y, eval_set=(X, y))
+    after = model._state.stopping
+    assert (after.best_epoch, after.best_score, after.n_waited) == seen
+    assert model.network_ is best
+
+
+class Explode(Callback):
+    def on_epoch_end(self, training, record):
+        for layer in training.network.layers:
+            layer.weights[:] = np.inf
+
+
+def test_divergence_after_a_good_epoch_leaves_the_best_network_to_train_on(two_classes):
+    X, y = two_classes
+    # No later epoch is better by so much, so the best network is that of the first.
+    model = SparseMLPClassifier(
+        (9,), early_stopping=True, tol=10.0, n_iter_no_change=9, max_iter=9, random_state=0
+    )
+    model.partial_fit(X, y, eval_set=(X, y))
+    model.set_params(callbacks=Explode())
+    with pytest.raises(DivergenceError, match="after the last step"):
+        model.partial_fit(X, y, eval_set=(X, y))
+    assert model._state.network.is_finite()
+    assert model._state.network is not model.network_
+    model.set_params(callbacks=None).partial_fit(X, y, eval_set=(X, y))
+    assert model.network_.is_finite()
