@@ -84,9 +84,10 @@ def test_few_samples_with_many_features_are_solved_as_in_memory(in_file):
     assert_array_equal(found.decision_function(X), expected.decision_function(X))
 
 
-def test_missing_values_are_found_before_the_first_step(two_classes, in_file):
+def test_missing_values_are_found_before_the_first_step(two_classes, in_file, monkeypatch):
     X, y = two_classes[0].copy(), two_classes[1]
-    fitted = model().partial_fit(X, y)
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * X[0].nbytes)
+    fitted = model(shuffle=False).partial_fit(X, y)  # the missing value is in the last chunk
     before = fitted.predict_proba(X)
     holed = X.copy()
     holed[-1, -1] = np.nan

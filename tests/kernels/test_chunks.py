@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ratoon.kernels import Rule, Step, as_samples
 from ratoon.network import SparseMLP
 from ratoon.samples import on_disk
-from ratoon.samples.on_disk import DiskRows, MapReader
+from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 6))
@@ -69,3 +69,33 @@ def test_outputs_signals_and_gradients_are_those_of_samples_in_memory(rows):
     found, expected = (native.gradients(x, TARGETS, some) for x in (rows, whole))
     assert found[0] == expected[0]
     assert_array_equal(found[1][0], expected[1][0])
+
+
+class Reporting:
+    """Native code that reports its progress at the end of every call."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+
+    def train(self, *arguments):
+        done = self.wrapped.train(*arguments)
+        arguments[-1](done[1])
+        return done
+
+
+def test_progress_counts_the_steps_of_earlier_chunks(rows):
+    native = network().native("squared_error", 1)
+    native._native = Reporting(native._native)
+    counts, steps = [], [Step(0.01, mu=0.9)] * 12
+    native.train(rows, TARGETS, ORDER, 4, Rule.MOMENTUM, steps, progress=counts.append)
+    assert counts == [2, 4, 6, 8, 10, 12]
+
+
+def test_an_epoch_takes_one_group_of_blocks_after_the_other(monkeypatch):
+    monkeypatch.setattr(on_disk, "BLOCK_BYTES", 10 * 6 * 8)
+    stored = as_samples(DiskRows(BlockReader(X, group=2)), np.float64)
+    order = stored.shuffled(np.arange(50), np.random.default_rng(0))
+    assert_array_equal(np.sort(order), np.arange(50))
+    assert len(set((order[:20] // 10).tolist())) == 2
+    in_memory = as_samples(X, np.float64).shuffled(np.arange(50), np.random.default_rng(0))
+    assert_array_equal(in_memory, np.random.default_rng(0).permutation(50))

@@ -125,9 +125,7 @@ def _from_compressed(
     n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
     check_compressed(indptr, indices, data.shape[0], n_major, n_minor, source=source, error=error)
     kind = scipy.sparse.csr_array if matrix.format == "csr" else scipy.sparse.csc_array
-    # SciPy allows room for more values than there are.
-    n_values = int(indptr[-1])
-    parts = convert(data[:n_values]), indices[:n_values], indptr
+    parts = convert(data), indices, indptr
     return scipy.sparse.csr_array(kind(parts, shape=matrix.shape))
 
 
