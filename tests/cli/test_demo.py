@@ -22,7 +22,7 @@ def test_the_demo_shows_three_parts_and_writes_a_picture_and_a_report(ratoon, tm
     outcome = ratoon("demo", "--quick", "-o", picture)
     assert outcome.code == 0, outcome.err
     assert "85 samples, 400 genes, 2 classes" in outcome.out
-    assert "1. 902 neurons learn" in outcome.out
+    assert "1. The paper's network (902 neurons)" in outcome.out
     assert "split 2 of 2: SET " in outcome.out
     for method in demo.NAMES.values():
         assert method in outcome.out

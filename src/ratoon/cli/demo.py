@@ -105,7 +105,9 @@ def demo(
         f" {data.n_features:,} genes, {data.n_classes} classes.\n"
         f"In each split two thirds of the samples are trained on and the rest are held out.\n"
     )
-    show(f"1. {WIDTH + data.n_features + data.n_classes:,} neurons learn, and 2. are compared")
+    n_neurons = data.n_features + WIDTH + data.n_classes
+    show(f"1. The paper's network ({n_neurons:,} neurons), rewired by SET and static")
+    show("2. ratoon's default and ridge, fitted to the same samples")
     trials = []
     for number in range(size.splits):
         trials.append(run_split(data, seed + number, size.epochs, threads))
@@ -114,7 +116,7 @@ def demo(
     methods = summary(trials)
     if not as_json:
         _show_methods(methods, trials[0])
-    show(f"3. {size.neurons:,} hidden neurons on the same samples")
+    show(f"3. {size.neurons:,} hidden neurons, trained on the same samples")
     large = run_large(data, size, seed, threads, show)
     page = output.with_suffix(".html")
     draw(trials, large, METHODS, output)
@@ -244,9 +246,8 @@ def _show_methods(methods: list[dict[str, Any]], trial: Trial) -> None:
         " SET and static have the same size:\n"
         f"   {network.n_connections:,} connections; a dense network would have"
         f" {network.n_positions:,}.\n"
-        "   In these generated data 300 of the genes are informative, which suits the default;\n"
-        "   on public data sets it is about 3 points better than ridge on average\n"
-        "   (docs/recipe.md).\n"
+        "   Few genes of these generated data are informative, which suits the default: on\n"
+        "   public data sets it is about 3 points better than ridge on average (docs/recipe.md).\n"
     )
 
 
