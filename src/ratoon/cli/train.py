@@ -304,7 +304,7 @@ def fit(estimator: Any, samples: Dataset, callbacks: list[Any], *, verbose: bool
     estimator.set_params(callbacks=callbacks or None, verbose=int(verbose))
     try:
         with input_errors():
-            estimator.fit(samples, samples.labels)
+            estimator.fit(samples)
     finally:
         estimator.set_params(callbacks=None, verbose=0)
 
