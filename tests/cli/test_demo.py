@@ -62,13 +62,12 @@ def test_results_for_programs_do_not_depend_on_threads(ratoon, tmp_path):
 
 
 def test_set_and_static_start_with_the_same_network_of_the_paper():
-    from ratoon.estimators.presets import Shape, resolve
+    from ratoon.estimators.presets import Shape
+    from ratoon.estimators.settings import resolve
 
     shape = Shape(56, 22_283, 2)
     found = [
-        resolve(
-            demo.paper_network(3, rewired=rewired, seed=0, threads=1).get_params(deep=False), shape
-        )
+        resolve(demo.paper_network(3, rewired=rewired, seed=0, threads=1), shape)
         for rewired in (True, False)
     ]
     assert found[0].n_connections == found[1].n_connections

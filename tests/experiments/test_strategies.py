@@ -14,7 +14,7 @@ from ratoon.experiments.strategies import (
     run_strategy,
 )
 from ratoon.experiments.strategy_lines import StrategyComparison, StrategyRun
-from ratoon.training.recorder import TopologyRecorder, squeezed
+from ratoon.training.recorder import TopologyRecorder, compressed
 
 SETTINGS = StrategySettings(hidden=(15,), n_epochs=4, batch_size=8)
 
@@ -64,7 +64,7 @@ def test_recording_does_not_change_the_training(data):
 def test_exploration_is_counted_over_all_layers():
     recorder = TopologyRecorder(
         shapes=[(2, 5), (5, 2)],
-        start=[squeezed(np.array([0, 1])), squeezed(np.array([3]))],
+        start=[compressed(np.array([0, 1])), compressed(np.array([3]))],
     )
     assert explored_fraction(recorder) == pytest.approx(3 / 20)
 
