@@ -55,8 +55,8 @@ def test_a_killed_rank_ends_the_job_and_one_rank_resumes_it(tmp_path):
     write(make_microarray(40, 100, n_informative=20, random_state=0)[0], data)
     (tmp_path / "dying.py").write_text(DYING)
     train = ["train", data, "--hidden", "30", "--epochs", "8", "--batch-size", "10", "--json"]
-    train += ["--average-every", "gradients"]
-    together = [*train, "--distributed", "mpi", "--checkpoint", folder, "--every", "2"]
+    together = [*train, "--distributed", "mpi", "--average-every", "gradients"]
+    together += ["--checkpoint", folder, "--every", "2"]
 
     killed = run(2, sys.executable, tmp_path / "dying.py", *together)
 
