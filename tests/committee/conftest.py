@@ -10,8 +10,9 @@ from ratoon.committee import Problem
 
 @pytest.fixture(autouse=True)
 def _small_layers(monkeypatch):
-    """Hidden layers of a size that shows the same and takes a tenth of the time."""
-    monkeypatch.setattr("ratoon.committee.members.N_NEURONS", 400)
+    """Small hidden layers, to save time."""
+    monkeypatch.setattr("ratoon.committee.members.MIN_NEURONS", 400)
+    monkeypatch.setattr("ratoon.committee.members.MAX_NEURONS", 400)
 
 
 def classes_problem(n_samples=60, n_features=120, n_classes=2, seed=0, weights=None):

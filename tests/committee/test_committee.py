@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, r2_score
@@ -10,7 +12,7 @@ from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
 from ratoon.committee.fit import _folds, _merge
-from ratoon.committee.members import fit_members, member_kinds
+from ratoon.committee.members import Design, fit_members
 from ratoon.committee.problem import Standardisation
 from ratoon.losses import mean_loss
 
@@ -29,13 +31,10 @@ def test_the_merged_network_computes_the_weighted_sum_of_its_members(make_contin
     problem = make_continuous()
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
-    penalties = np.array([0.1, 1.0])
-    kinds = member_kinds(problem)
-    members = list(
-        fit_members(problem, standardisation, z, kinds, penalties, np.random.default_rng(0))
-    )
+    design = dataclasses.replace(Design.for_problem(problem), penalties=np.array([0.1, 1.0]))
+    members = list(fit_members(problem, standardisation, z, design, np.random.default_rng(0)))
     rng = np.random.default_rng(1)
-    shares = rng.dirichlet(np.ones(2 * len(kinds))).reshape(-1, 2)
+    shares = rng.dirichlet(np.ones(2 * len(design.kinds))).reshape(-1, 2)
     network = _merge(members, list(shares), standardisation, np.zeros(1))
     expected = sum(
         np.tensordot(share, member.outputs(z), axes=1)
@@ -144,9 +143,9 @@ def test_members_that_select_features_have_small_shares_when_all_features_matter
     dense = problem.x @ rng.standard_normal((200, 1)) + 10.0 * rng.standard_normal((60, 1))
     weak = Problem(problem.x, dense / dense.std(), problem.weights, None, "squared")
     shares = fit_committee(weak, 0).shares
-    assert sum(share for name, share in shares.items() if "strength^0" in name) > 0.6
+    assert sum(share for name, share in shares.items() if "F^0" in name) > 0.6
     strong = fit_committee(problem, 0).shares
-    assert sum(share for name, share in strong.items() if "strength^0" in name) < 0.1
+    assert sum(share for name, share in strong.items() if "F^0" in name) < 0.1
 
 
 def test_class_weights_move_the_boundary(make_classes):
@@ -181,3 +180,27 @@ def test_committees_suit_few_samples_and_many_features():
     assert suits(100, 22_283)
     assert not suits(100_000, 20_000)
     assert not suits(10, 20_000)
+
+
+@pytest.mark.parametrize(("n_samples", "n_neurons"), [(30, 1000), (100, 2000), (1000, 4000)])
+def test_a_member_has_20_neurons_per_sample_between_1000_and_4000(
+    n_samples, n_neurons, monkeypatch
+):
+    monkeypatch.setattr("ratoon.committee.members.MIN_NEURONS", 1000)
+    monkeypatch.setattr("ratoon.committee.members.MAX_NEURONS", 4000)
+    x = np.zeros((n_samples, 100), dtype=np.float32)
+    problem = Problem(x, np.zeros((n_samples, 1)), np.ones(n_samples), None, "squared")
+    assert Design.for_problem(problem).n_neurons == n_neurons
+
+
+def test_members_have_the_same_design_in_every_fold(make_classes, monkeypatch):
+    fitted = []
+
+    def fit_and_record(problem, standardisation, z, design, rng):
+        fitted.append((design.n_neurons, design.has_thresholds))
+        return fit_members(problem, standardisation, z, design, rng)
+
+    monkeypatch.setattr("ratoon.committee.fit.fit_members", fit_and_record)
+    # 520 samples are many, the 390 to fit a fold are not.
+    fit_committee(make_classes(n_samples=520), 0)
+    assert fitted == [(400, True), (400, True)]

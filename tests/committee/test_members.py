@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from ratoon.committee.linear import iterated_ridge, lasso_path, ridge_duals
-from ratoon.committee.members import FAN_IN, HiddenLayer, MemberKind, fit_members, member_kinds
+from ratoon.committee.members import FAN_IN, Design, HiddenLayer, MemberKind, fit_members
 from ratoon.committee.problem import CLIP, CentredRows, Standardisation
 
 PENALTIES = np.array([0.01, 1.0])
@@ -20,7 +20,8 @@ def fitted(problem, *kinds, seed=0, penalties=PENALTIES):
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
     rng = np.random.default_rng(seed)
-    return z, list(fit_members(problem, standardisation, z, list(kinds), penalties, rng))
+    design = Design(kinds, penalties, n_neurons=400, has_thresholds=False)
+    return z, list(fit_members(problem, standardisation, z, design, rng))
 
 
 def test_standardised_features_are_clipped_and_0_where_constant():
@@ -59,28 +60,21 @@ def test_the_dual_solution_equals_that_of_ridge(n_samples):
 
 def test_a_linear_member_is_ridge_with_its_prior(make_classes):
     problem = make_classes()
-    z, [member] = fitted(problem, MemberKind(0, 0.0, "linear"))
-    alpha = 0.01 * np.square(z - z.mean(0)).sum() / len(z)
-    expected = Ridge(alpha=alpha).fit(z.astype(np.float64), problem.targets).predict(z)
+    z, [member] = fitted(problem, MemberKind("linear", scale=0.5))
+    std = problem.x.std(axis=0)
+    scaled = (z * np.sqrt(std / std.mean())).astype(np.float64)
+    alpha = 0.01 * np.square(scaled - scaled.mean(0)).sum() / len(z)
+    expected = Ridge(alpha=alpha).fit(scaled, problem.targets).predict(scaled)
     np.testing.assert_allclose(member.outputs(z)[0], expected, atol=1e-3)
 
 
-def test_a_mixed_prior_favours_strong_features_and_excludes_none(make_classes):
+def test_the_exponent_of_the_prior_concentrates_weight_on_strong_features(make_classes):
     problem = make_classes()
-    _, members = fitted(
-        problem,
-        *(MemberKind(q, 0.0, "linear", mixed=mixed) for q, mixed in [(0, False), (3, True)]),
-        MemberKind(3, 0.0, "linear"),
-    )
+    _, members = fitted(problem, *(MemberKind("linear", q) for q in (0, 1, 3)))
     # The first six features carry the classes.
     weights = [np.abs(member.weights(np.array([0.0, 1.0]))).sum(axis=1) for member in members]
-    plain, mixed, pure = (float(w[:6].sum() / w.sum()) for w in weights)
-    assert plain < mixed < pure
-    assert (
-        (weights[1] > 1e-3 * weights[1].max()).mean()
-        > 0.9
-        > (weights[2] > 1e-3 * weights[2].max()).mean()
-    )
+    even, preferred, concentrated = (float(w[:6].sum() / w.sum()) for w in weights)
+    assert even < preferred < concentrated
 
 
 @pytest.mark.parametrize("q", [0, 2])
@@ -89,16 +83,16 @@ def test_members_treat_weights_as_repetitions(make_classes, repeat, q):
     counts = np.arange(60) % 3 + 1
     weighed = make_classes(weights=counts.astype(float))
     many = repeat(problem, counts)
-    z, [one] = fitted(weighed, MemberKind(q, 0.0, "linear"))
+    z, [one] = fitted(weighed, MemberKind("linear", q))
     # Weights are relative: the penalty is as large, per sample, for 60 weighed ones as for 60.
-    _, [other] = fitted(many, MemberKind(q, 0.0, "linear"), penalties=PENALTIES * counts.mean())
+    _, [other] = fitted(many, MemberKind("linear", q), penalties=PENALTIES * counts.mean())
     np.testing.assert_allclose(one.outputs(z), other.outputs(z), atol=1e-3)
 
 
 def test_the_activations_of_a_hidden_layer_follow_its_prior():
     prior = np.r_[np.full(50, 3.0), np.zeros(50)]
     z = np.eye(100, dtype=np.float32)
-    layer = HiddenLayer.draw(prior, z, np.random.default_rng(0), with_bias=False)
+    layer = HiddenLayer.draw(prior, z, np.random.default_rng(0), 400, has_thresholds=False)
     sizes = np.square(layer.activations(z)).sum(axis=1)
     assert not sizes[50:].any()
     assert sizes[:50].std() / sizes[:50].mean() < 0.4
@@ -107,7 +101,7 @@ def test_the_activations_of_a_hidden_layer_follow_its_prior():
 
 def test_the_weights_of_a_member_reproduce_its_outputs(make_continuous):
     problem = make_continuous(n_outputs=2)
-    z, members = fitted(problem, *member_kinds(problem))
+    z, members = fitted(problem, *Design.for_problem(problem).kinds)
     share = np.array([0.3, 0.7])
     for member in members:
         expected = np.tensordot(share, member.outputs(z), axes=1)
@@ -139,8 +133,12 @@ def test_iterated_ridge_concentrates_on_the_features_that_matter(make_continuous
 
 
 def test_lasso_and_iterated_ridge_are_for_regression_only(make_classes, make_continuous):
-    assert not {"lasso", "iterated"} & {kind.model for kind in member_kinds(make_classes())}
-    assert {"lasso", "iterated"} <= {kind.model for kind in member_kinds(make_continuous())}
+    assert not {"lasso", "iterated"} & {
+        kind.model for kind in Design.for_problem(make_classes()).kinds
+    }
+    assert {"lasso", "iterated"} <= {
+        kind.model for kind in Design.for_problem(make_continuous()).kinds
+    }
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])
@@ -153,7 +151,7 @@ def test_sparse_samples_give_the_same_members_as_dense_ones(make, is_weighed, re
     weights = 1.0 + np.arange(60) % 3 if is_weighed else np.ones(60)
     dense = dataclasses.replace(dense, x=x, weights=weights)
     sparse = dataclasses.replace(dense, x=scipy.sparse.csr_array(x))
-    kinds = member_kinds(dense)
+    kinds = Design.for_problem(dense).kinds
     with pytest.MonkeyPatch.context() as patch:
         # Dense z-scores are clipped around the mean, sparse ones around 0.
         patch.setattr("ratoon.committee.problem.CLIP", 100.0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 import scipy.sparse
@@ -12,11 +13,9 @@ from numpy.typing import NDArray
 from ratoon.arrays import Array
 from ratoon.committee.calibration import best_temperature, boundary_shift
 from ratoon.committee.members import (
+    Design,
     Member,
-    MemberKind,
     fit_members,
-    member_kinds,
-    ridge_penalties,
 )
 from ratoon.committee.problem import Problem, Standardisation
 from ratoon.layers import SparseLayer
@@ -24,11 +23,10 @@ from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
 from ratoon.topology import Topology
 
-N_FOLDS = 10
-HOLD_OUT_FRACTION = 4
-"""With many samples, one in so many is held out once."""
+N_FOLDS, N_FOLDS_OF_MANY = 10, 4
+"""With many samples only the first fold is used for validation."""
 
-MIN_SHARE, MAX_MEMBERS_OF_MANY = 0.01, 4
+MIN_SHARE = 0.01
 MAX_EFFECTIVE_SAMPLES = 200
 
 SHARPNESS = {"softmax": 0.25, "sigmoid": 0.25, "squared": 1.0}
@@ -76,11 +74,11 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     The strength of features is computed anew in every fold: validation errors would be too small
     for features selected with the help of the validation samples.
     """
-    kinds, penalties = member_kinds(problem), ridge_penalties(problem)
+    design = Design.for_problem(problem)
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
-    errors, outputs, seen = _cross_validate(problem, standardisation, z, kinds, penalties, seed)
-    shares = _shares(problem, kinds, errors, int(seen.sum()))
+    errors, outputs, seen = _cross_validate(problem, standardisation, z, design, seed)
+    shares = _shares(problem, design, errors, int(seen.sum()))
     mixture = np.einsum("mp,mpno->no", shares, outputs)
     given = (problem.targets[seen], problem.weights[seen], problem.kind)
     shift = boundary_shift(mixture[seen], *given)
@@ -92,15 +90,16 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
         problem,
         standardisation,
         z,
-        [kind for kind, is_kept in zip(kinds, kept, strict=True) if is_kept],
-        penalties,
+        replace(design, kinds=tuple(compress(design.kinds, kept))),
         derive_generator(seed, "committee"),
     )
     network = _merge(
         members, list(temperature * shares[kept]), standardisation, -temperature * shift
     )
-    names = {kind.name: float(share.sum()) for kind, share in zip(kinds, shares, strict=True)}
-    return Committee(network, names, temperature * mixture, temperature)
+    by_name = {
+        str(kind): float(share.sum()) for kind, share in zip(design.kinds, shares, strict=True)
+    }
+    return Committee(network, by_name, temperature * mixture, temperature)
 
 
 # ------------------------------------------------------------------------------ cross-validation
@@ -110,21 +109,21 @@ def _cross_validate(
     problem: Problem,
     standardisation: Standardisation,
     z: Array,
-    kinds: list[MemberKind],
-    penalties: NDArray[np.float64],
+    design: Design,
     seed: int,
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return squared errors (members, penalties), validation outputs, which samples have any."""
     n, n_outputs = problem.targets.shape
-    outputs = np.zeros((len(kinds), penalties.size, n, n_outputs))
-    total = np.zeros((len(kinds), penalties.size))
+    shape = (len(design.kinds), design.penalties.size)
+    outputs = np.zeros((*shape, n, n_outputs))
+    total = np.zeros(shape)
     seen = np.zeros(n, dtype=bool)
-    folds = _folds(problem, HOLD_OUT_FRACTION if problem.has_many_samples else N_FOLDS, seed)
+    folds = _folds(problem, N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS, seed)
     for fold in range(1 if problem.has_many_samples else int(folds.max()) + 1):
         validation, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         rng = derive_generator(seed, "fold", 0, fold)
         part = problem.take(training)
-        fitted = fit_members(part, standardisation, z[training], kinds, penalties, rng)
+        fitted = fit_members(part, standardisation, z[training], design, rng)
         for number, member in enumerate(fitted):
             found = member.outputs(z[validation])
             outputs[number][:, validation] = found
@@ -146,17 +145,17 @@ def _folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
     return folds
 
 
-def _shares(problem: Problem, kinds: list[MemberKind], errors: Array, n_validated: int) -> Array:
+def _shares(problem: Problem, design: Design, errors: Array, n_validated: int) -> Array:
     """Turn errors into shares that sum to 1, and drop members with a small share."""
     exponent = SHARPNESS[problem.kind] * min(n_validated, MAX_EFFECTIVE_SAMPLES) / 2
     shares = np.exp(-exponent * np.log(errors / max(float(errors.min()), 1e-300)))
     if problem.kind == "squared":
-        shares *= np.array([[SELECTION_PRIOR if kind.selects_features else 1.0] for kind in kinds])
+        shares *= np.array(
+            [[SELECTION_PRIOR if kind.selects_features else 1.0] for kind in design.kinds]
+        )
     shares /= shares.sum()
     by_member = shares.sum(axis=1)
     kept = by_member > min(MIN_SHARE, float(by_member.max()) / 2)
-    if problem.has_many_samples:
-        kept &= by_member >= np.sort(by_member)[-MAX_MEMBERS_OF_MANY:].min()
     shares = shares * kept[:, None]
     return np.asarray(shares / shares.sum())
 

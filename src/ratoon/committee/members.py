@@ -1,9 +1,4 @@
-"""Members of a committee: ridge regression on standardised features or on a random hidden layer.
-
-The prior of a member gives feature j the variance ``F_j^q * std_j^(2r)``: q says how much the
-strength of a feature counts, r how much its standard deviation does.  In a mixed prior a quarter of
-the variance is assigned by strength and the rest evenly.
-"""
+"""Members of a committee: ridge regression on standardised features or on a random hidden layer."""
 
 from __future__ import annotations
 
@@ -20,39 +15,89 @@ from ratoon.committee.linear import N_ITERATIONS, iterated_ridge, lasso_path, ri
 from ratoon.committee.priors import f_statistic, pair_strength
 from ratoon.committee.problem import CentredRows, Problem, Standardisation
 
-N_NEURONS, FAN_IN = 4000, 10
-
-PAIR = -1
-"""Replaces q: the prior is the root of the pair strength."""
-
-MIXED = 0.25
-"""Proportion of the variance that a mixed prior assigns by strength."""
-
-_MAX_FEATURES_FOR_PAIRS = 5000
+STRENGTH_EXPONENTS, SCALE_EXPONENTS = (0, 1, 2), (0.0, 0.5)
+NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
+MAX_FEATURES_FOR_PAIRS = 5000
 
 
 @dataclass(frozen=True)
 class MemberKind:
-    """What distinguishes members: exponents of the prior, model, whether the prior is mixed."""
+    """What distinguishes the members of a committee.
 
-    q: int
-    r: float
-    model: str  # "linear", "hidden", "lasso" or "iterated"
-    iteration: int = 0
-    mixed: bool = False
+    Parameters
+    ----------
+    model : {"linear", "hidden", "pairs", "lasso", "iterated"}
+        Ridge regression on features or on a hidden layer; a hidden layer with a prior by pair
+        strength; the lasso; iterated ridge regression.
+    exponent : int
+        q in the prior variance ``F_j^q * std_j^(2r)``; for "iterated" the number of iterations.
+    scale : float
+        r in the same formula.
+    """
+
+    model: str
+    exponent: int = 0
+    scale: float = 0.0
 
     @property
     def selects_features(self) -> bool:
         """Whether the strength of a feature counts."""
-        return self.q != 0 or self.model == "lasso"
+        return self.exponent != 0 or self.model in ("pairs", "lasso")
 
-    @property
-    def name(self) -> str:
-        """Readable name."""
-        if self.model in ("lasso", "iterated"):
-            return f"few features, {self.model} {self.iteration or ''}".rstrip()
-        prior = "pairs" if self.q < 0 else f"strength^{self.q}" + (" mixed" if self.mixed else "")
-        return f"{self.model}, {prior}" + (", natural scale" if self.r else "")
+    def __str__(self) -> str:
+        """Return a readable name.
+
+        Examples
+        --------
+        >>> str(MemberKind("linear", 2)), str(MemberKind("hidden", 2, 0.5))
+        ('linear, F^2', 'hidden, F^2 std')
+        """
+        if self.model in ("linear", "hidden"):
+            return f"{self.model}, F^{self.exponent}" + (" std" if self.scale else "")
+        return f"iterated ridge {self.exponent}" if self.model == "iterated" else self.model
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Which members are fitted, and how large they are; the same in every fold.
+
+    Parameters
+    ----------
+    kinds : tuple of MemberKind
+        The members.
+    penalties : ndarray
+        Ridge penalties, relative to the mean of the kernel's diagonal.
+    n_neurons : int
+        Number of hidden neurons of a member.
+    has_thresholds : bool
+        Whether hidden neurons have random biases.
+    """
+
+    kinds: tuple[MemberKind, ...]
+    penalties: NDArray[np.float64]
+    n_neurons: int
+    has_thresholds: bool
+
+    @classmethod
+    def for_problem(cls, problem: Problem) -> Design:
+        """Return the default design for a problem of this size and kind."""
+        kinds = [
+            MemberKind(model, q, r)
+            for r in SCALE_EXPONENTS
+            for q in STRENGTH_EXPONENTS
+            for model in ("linear", "hidden")
+        ]
+        if problem.has_many_samples and problem.x.shape[1] <= MAX_FEATURES_FOR_PAIRS:
+            kinds.append(MemberKind("pairs"))
+        if problem.kind == "squared":
+            kinds.append(MemberKind("lasso"))
+            kinds += [MemberKind("iterated", i + 1) for i in range(N_ITERATIONS)]
+        return cls(
+            tuple(kinds),
+            np.logspace(-3, 1, 5) if problem.has_many_samples else np.logspace(-3, 1.5, 10),
+            int(np.clip(NEURONS_PER_SAMPLE * problem.n_samples, MIN_NEURONS, MAX_NEURONS)),
+            problem.has_many_samples,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +113,38 @@ class HiddenLayer:
         prior: Array,
         z: Any,
         rng: np.random.Generator,
+        n_neurons: int,
         *,
-        with_bias: bool,
+        has_thresholds: bool,
         remaining_mean: Array | None = None,
     ) -> HiddenLayer:
         """Draw `FAN_IN` inputs per neuron with probability proportional to the root of the prior.
 
         Weights are normal, scaled so that the variance a feature contributes is proportional to its
         prior, as in a dense layer whose weights have the prior as their variance.  A connection
-        drawn twice is merged.  With ``with_bias`` neurons have random thresholds, which products of
-        features need and small samples do not support.  Biases compensate for ``remaining_mean``,
-        the mean of features that are not centred.
+        drawn twice is merged.  Random thresholds let neurons approximate products of features,
+        which small samples do not support.  Biases compensate for ``remaining_mean``, the mean of
+        features that are not centred.
         """
         n_features = prior.size
         probability = np.sqrt(prior)
         probability = probability / probability.sum()
         # Stratified sampling: one draw from each of n_draws equal parts of [0, 1].
-        n_draws = N_NEURONS * FAN_IN
+        n_draws = n_neurons * FAN_IN
         levels = (np.arange(n_draws) + rng.random(n_draws)) / n_draws
         inputs = np.minimum(np.searchsorted(np.cumsum(probability), levels), n_features - 1)
         inputs = rng.permutation(inputs)
         scale = np.sqrt(prior[inputs] / (probability[inputs] * n_features) / FAN_IN)
         values = rng.standard_normal(inputs.size) * scale
-        neurons = np.repeat(np.arange(N_NEURONS), FAN_IN)
+        neurons = np.repeat(np.arange(n_neurons), FAN_IN)
         weights = scipy.sparse.csc_array(
-            (values.astype(np.float32), (inputs, neurons)), shape=(n_features, N_NEURONS)
+            (values.astype(np.float32), (inputs, neurons)), shape=(n_features, n_neurons)
         )
         weights.sum_duplicates()
-        bias = np.zeros(N_NEURONS) if remaining_mean is None else -(remaining_mean @ weights)
-        if with_bias:
+        bias = np.zeros(n_neurons) if remaining_mean is None else -(remaining_mean @ weights)
+        if has_thresholds:
             size = np.sqrt(np.mean(np.square(_product(z, weights) + bias)))
-            bias = bias + rng.standard_normal(N_NEURONS) * size
+            bias = bias + rng.standard_normal(n_neurons) * size
         return cls(weights, bias.astype(np.float32))
 
     def activations(self, z: Any) -> Array:
@@ -146,38 +192,11 @@ class Member:
         )
 
 
-def member_kinds(problem: Problem) -> list[MemberKind]:
-    """Return the members to fit to a problem of this size."""
-    by_strength = [(0, False), (1, False), (2, False)]
-    if not problem.has_many_samples:
-        by_strength += [(3, False), (2, True), (3, True)]
-    kinds = [
-        MemberKind(q, r, model, mixed=mixed)
-        for r in (0.0, 0.5)
-        for q, mixed in by_strength
-        for model in ("linear", "hidden")
-    ]
-    if problem.has_many_samples and problem.x.shape[1] <= _MAX_FEATURES_FOR_PAIRS:
-        kinds.append(MemberKind(PAIR, 0.0, "hidden"))
-    if problem.kind == "squared":
-        kinds.append(MemberKind(0, 0.0, "lasso"))
-        kinds += [MemberKind(1, 0.0, "iterated", i + 1) for i in range(N_ITERATIONS)]
-    return kinds
-
-
-def ridge_penalties(problem: Problem) -> NDArray[np.float64]:
-    """Return the ridge penalties to try, relative to the mean of the kernel's diagonal."""
-    if problem.has_many_samples:
-        return np.logspace(-3, 1, 5)
-    return np.logspace(-3, 1.5, 10)
-
-
 def fit_members(
     problem: Problem,
     standardisation: Standardisation,
     z: Any,
-    kinds: list[MemberKind],
-    penalties: NDArray[np.float64],
+    design: Design,
     rng: np.random.Generator,
 ) -> Iterator[Member]:
     """Fit one member after another to the standardised features ``z`` of the problem."""
@@ -185,66 +204,57 @@ def fit_members(
     std = standardisation.std
     typical = np.median(std[std > 0]) if np.any(std > 0) else 1.0
     std = std / max(float(typical), 1e-12)
-    pairs: Array | None = None
     iterated: Array | None = None
-    for kind in kinds:
+    for kind in design.kinds:
         if kind.model == "lasso":
             x = CentredRows.of(z, problem.weights)
-            path = lasso_path(x, problem.centred_targets()[0], penalties.size)
+            path = lasso_path(x, problem.centred_targets()[0], design.penalties.size)
             yield _from_weights(problem, x.mean, kind, path)
-            continue
-        if kind.model == "iterated":
+        elif kind.model == "iterated":
             x = CentredRows.of(z, problem.weights)
             if iterated is None:
-                iterated = iterated_ridge(x, problem.centred_targets()[0], strength, penalties)
-            yield _from_weights(problem, x.mean, kind, iterated[kind.iteration - 1])
-            continue
-        if kind.q == PAIR:
-            if pairs is None:
+                targets = problem.centred_targets()[0]
+                iterated = iterated_ridge(x, targets, strength, design.penalties)
+            yield _from_weights(problem, x.mean, kind, iterated[kind.exponent - 1])
+        else:
+            if kind.model == "pairs":
                 # All pairs of at most 5,000 features: a sparse matrix would be no faster.
                 dense = z.toarray() if scipy.sparse.issparse(z) else z
                 pairs = np.sqrt(pair_strength(dense, problem.targets, problem.weights))
-            prior = pairs if np.count_nonzero(pairs) >= 2 else strength
-        else:
-            prior = _prior(kind, strength, std)
-        yield _fit_member(problem, standardisation, z, kind, _with_mean_1(prior), penalties, rng)
-
-
-def _prior(kind: MemberKind, strength: Array, std: Array) -> Array:
-    scale = std ** (2 * kind.r)
-    prior = strength**kind.q * scale
-    if not kind.mixed:
-        return prior
-    return MIXED * _with_mean_1(prior) + (1 - MIXED) * _with_mean_1(scale)
+                prior = pairs if np.count_nonzero(pairs) >= 2 else strength
+            else:
+                prior = strength**kind.exponent * std ** (2 * kind.scale)
+            yield _fit_ridge(problem, standardisation, z, kind, _with_mean_1(prior), design, rng)
 
 
 def _with_mean_1(prior: Array) -> Array:
     return prior / max(float(prior.mean()), 1e-300)
 
 
-def _fit_member(
+def _fit_ridge(
     problem: Problem,
     standardisation: Standardisation,
     z: Any,
     kind: MemberKind,
     prior: Array,
-    penalties: NDArray[np.float64],
+    design: Design,
     rng: np.random.Generator,
 ) -> Member:
     targets, mean = problem.centred_targets()
-    if kind.model == "hidden":
+    if kind.model != "linear":
         hidden = HiddenLayer.draw(
             prior,
             z,
             rng,
-            with_bias=problem.has_many_samples,
+            design.n_neurons,
+            has_thresholds=design.has_thresholds,
             remaining_mean=standardisation.remaining_mean,
         )
         x = CentredRows.of(hidden.activations(z), problem.weights)
-        duals = ridge_duals(x.kernel(), targets, penalties)
+        duals = ridge_duals(x.kernel(), targets, design.penalties)
         return Member(kind, hidden, x.mean, x.rows, duals, mean)
     x = CentredRows.of(z, problem.weights)
-    duals = ridge_duals(x.kernel(prior), targets, penalties)
+    duals = ridge_duals(x.kernel(prior), targets, design.penalties)
     # Weighted duals sum to 0, so implicitly centred rows give the same output weights.
     return Member(kind, None, x.mean, x.times(prior), duals, mean)
 
