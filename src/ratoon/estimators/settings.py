@@ -342,13 +342,14 @@ def _solves(
         return False, "`solver` was set"
     if call.needs_epochs:
         return False, call.needs_epochs
-    if not suits(shape.n_samples, shape.n_features, call.n_stored):
-        return False, (
-            f"the closed form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least"
-            f" {MIN_FEATURES} features that fit into memory several times"
-        )
     if for_training:
         return False, _were_set(for_training)
+    if not suits(shape.n_samples, shape.n_features, call.n_stored):
+        return False, (
+            f"there are {shape.n_samples:,} samples of {shape.n_features:,} features; the closed"
+            f" form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least {MIN_FEATURES}"
+            f" features that fit into memory"
+        )
     if call.has_eval_set:
         return False, "validation data were given as `eval_set`"
     return True, (
