@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from ratoon.distributed import DataParallel, RankFailedError, SingleRank, ThreadRanks
+from ratoon.distributed import (
+    DataParallel,
+    Follow,
+    RankFailedError,
+    SingleRank,
+    ThreadRanks,
+    train_together,
+)
 from ratoon.distributed.watched import WatchedRanks
 from ratoon.errors import InvalidParameterError, RatoonError
 from ratoon.network import SparseMLP
@@ -73,6 +80,34 @@ def test_an_error_in_a_callback_of_one_rank_ends_all(n_ranks, place, error, ever
     for other in found:
         assert isinstance(other, RankFailedError)
         assert str(other) == f"rank 1 of {n_ranks} failed: {message}"
+
+
+@pytest.mark.filterwarnings("ignore:train_together")  # deprecated
+def test_train_together_ends_all_ranks_too():
+    def work(ranks):
+        failing = [At("epoch", raises(RuntimeError("no")))] if ranks.rank == 1 else []
+        training = a_training(callbacks=[Follow(ranks), *failing])
+        with (
+            train_together(ranks, average_every=None),
+            pytest.raises(RankFailedError if ranks.rank == 0 else RuntimeError, match="no"),
+        ):
+            training.run()
+        return training.epochs_done
+
+    assert ThreadRanks(2, timeout=LIMIT).run(work) == [2, 2]
+
+
+@pytest.mark.filterwarnings("ignore:train_together")  # deprecated
+def test_train_together_refuses_ranks_that_differ():
+    def work(ranks):
+        training = differing(ranks.rank, name="seed", value=7)
+        with (
+            train_together(ranks, average_every=None),
+            pytest.raises(InvalidParameterError, match=r"plan\.seed: 0 on rank 0, 7 on rank 1"),
+        ):
+            training.run()
+
+    ThreadRanks(2, timeout=LIMIT).run(work)
 
 
 def test_an_error_in_the_validation_of_one_rank_ends_all():
@@ -234,3 +269,40 @@ def test_callbacks_that_have_begun_end_when_a_later_one_cannot_begin():
     with pytest.raises(RatoonError, match="no"):
         a_training(callbacks=[begun, failing]).run()
     assert (begun.ended, failing.ended) == (1, 0)
+
+
+@RANKS
+@pytest.mark.parametrize("step", [0, 3, 4, 9])  # of 5 in an epoch
+def test_an_error_within_a_step_of_one_rank_ends_all(n_ranks, step):
+    class Failing(DataParallel):
+        def _gradients(self, training, native, rows, number, flat):
+            if self.communicator.rank == 1 and number == step:
+                raise MemoryError("no room")
+            return super()._gradients(training, native, rows, number, flat)
+
+    found = outcomes(n_ranks, lambda ranks: a_training(callbacks=[Failing(ranks, None)]))
+    assert isinstance(found.pop(1), MemoryError)
+    for other in found:
+        assert str(other) == f"rank 1 of {n_ranks} failed: MemoryError: no room"
+
+
+@pytest.mark.parametrize("step", [0, 3, 4])
+def test_ranks_can_train_again_after_an_error_within_a_step(step):
+    class Failing(DataParallel):
+        should_fail = True
+
+        def _gradients(self, training, native, rows, number, flat):
+            if self.communicator.rank == 1 and number == step and self.should_fail:
+                raise MemoryError("no room")
+            return super()._gradients(training, native, rows, number, flat)
+
+    def work(ranks):
+        together = Failing(ranks, None)
+        with pytest.raises(RankFailedError if ranks.rank == 0 else MemoryError):
+            a_training(callbacks=[together]).run()
+        together.should_fail = False
+        training = a_training(callbacks=[together])
+        training.run()
+        return training.epochs_done
+
+    assert ThreadRanks(2, timeout=LIMIT).run(work) == [6, 6]

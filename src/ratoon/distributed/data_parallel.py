@@ -115,8 +115,16 @@ class DataParallel(Callback):
         batches = [order[at : at + batch] for at in range(0, order.size, batch)]
         average_every = self._chosen_average_every(training, native, batches[0])
         if average_every is None:
+            self._ranks.begin_sums(self._buffer_for(training))
             sums = [
-                self._step(training, native, rows, step, clock.step + number)
+                self._step(
+                    training,
+                    native,
+                    rows,
+                    step,
+                    clock.step + number,
+                    is_last=number == len(batches) - 1,
+                )
                 for number, (rows, step) in enumerate(zip(batches, steps, strict=True))
             ]
             loss, weight = np.sum(sums, axis=0)
@@ -213,6 +221,8 @@ class DataParallel(Callback):
         rows: NDArray[np.int64],
         step: Step,
         number: int,
+        *,
+        is_last: bool,
     ) -> tuple[float, float]:
         """Sum the gradients of all ranks, and take the same step on each.
 
@@ -223,21 +233,21 @@ class DataParallel(Callback):
         if mine.size:
             loss = self._gradients(training, native, mine, number, flat)
             weight = mine.size if data.weights is None else float(data.weights[mine].sum())
-            flat[:-2] *= weight
-            flat[-2:] = weight, weight * loss
+            flat[:-3] *= weight
+            flat[-3:-1] = weight, weight * loss
         else:
             flat[:] = 0
-        self._ranks.add(flat)
-        total = float(flat[-2])
-        if not np.isfinite(flat[-1]):
+        self._ranks.add_next(flat, is_last=is_last)
+        total = float(flat[-3])
+        if not np.isfinite(flat[-2]):
             raise DivergenceError(
                 f"training diverged: the loss is not finite at step {number + 1}.\n"
                 f"  Try a tenth of the learning rate, scale the features, or clip them."
             )
         if total > 0.0:
-            flat[:-2] /= total
+            flat[:-3] /= total
             self._update(training, flat, step)
-        return float(flat[-1]), total
+        return float(flat[-2]), total
 
     def _gradients(
         self,
@@ -264,8 +274,8 @@ class DataParallel(Callback):
         return loss
 
     def _buffer_for(self, training: Training) -> Array:
-        """Return an array for all gradients, the weight of the samples and their loss."""
-        size, dtype = sum(_sizes(training)) + 2, training.network.dtype
+        """Return an array for all gradients, the samples' weight and loss, and a flag."""
+        size, dtype = sum(_sizes(training)) + 3, training.network.dtype
         if self._buffer.size != size or self._buffer.dtype != dtype:
             self._buffer = np.zeros(size, dtype=dtype)
         return self._buffer

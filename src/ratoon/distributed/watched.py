@@ -16,7 +16,8 @@ class WatchedRanks:
     """A communicator whose operations raise `RankFailedError` once a rank has failed.
 
     Before each operation the ranks exchange whether one has failed.  A rank that fails takes part
-    in the next exchange with `fail`, and in nothing else.
+    in the next exchange with `fail`, and in nothing else.  In a sequence of sums, which
+    `begin_sums` starts, the last number of each sum is that exchange, so it costs no time.
 
     Parameters
     ----------
@@ -45,6 +46,7 @@ class WatchedRanks:
         """The error of this rank that the other ranks know."""
         self._is_busy = False
         self._is_torn: str | None = None
+        self._next_sum: Array | None = None
 
     @property
     def rank(self) -> int:
@@ -59,6 +61,22 @@ class WatchedRanks:
     def add(self, values: Array) -> None:
         """Sum an array over all ranks in place."""
         self._run(lambda: self.communicator.add(values))
+
+    def begin_sums(self, values: Array) -> None:
+        """Begin a sequence of `add_next` of this array; its last number is used as a flag."""
+        self._run(lambda: None)
+        values[-1] = 0
+        self._next_sum = values
+
+    def add_next(self, values: Array, *, is_last: bool) -> None:
+        """Sum the array of `begin_sums` over all ranks in place."""
+        self._is_busy = True
+        self.communicator.add(values)
+        if values[-1] != 0:
+            self._next_sum = None
+            self._run(lambda: None)  # raises
+        self._next_sum = None if is_last else values
+        self._is_busy = False
 
     def take_first(self, values: Array) -> None:
         """Replace the content of an array by that of rank 0."""
@@ -86,12 +104,16 @@ class WatchedRanks:
             self._is_torn = message
             return
         with suppress(Exception):  # the error itself is the one to raise
+            if self._next_sum is not None:
+                self._next_sum[:] = 0
+                self._next_sum[-1] = 1
+                self.communicator.add(self._next_sum)
             self.communicator.failures(message)
             self.reported = error
 
     def finish(self) -> None:
         """End all ranks if this one was interrupted within an operation."""
-        self._is_busy = False
+        self._is_busy, self._next_sum = False, None
         torn, self._is_torn = self._is_torn, None
         abort = getattr(self.communicator, "abort", None)
         if torn is not None and self.size > 1 and abort is not None:
