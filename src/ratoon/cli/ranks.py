@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ratoon.cli.terminal import print_note
-from ratoon.errors import InvalidParameterError
+import typer
+
+from ratoon.cli.terminal import FAILED, print_note
+from ratoon.errors import InvalidParameterError, RatoonError
 
 TRANSPORTS = ("mpi",)
 
@@ -61,17 +63,20 @@ def distributed(
 ) -> Iterator[list[Any]]:
     """Yield the callbacks that train together with the other ranks.
 
-    An error on one rank ends all of them, because the others would wait for it forever.
+    An error on one rank ends all of them.  Rank 0 prints it, and the others end without a message.
     """
     every: Any = average_every_from(average_every)
     if communicator is None:
         yield []
         return
-    from ratoon.distributed import DataParallel
+    from ratoon.distributed import DataParallel, RankFailedError
 
+    together = DataParallel(communicator, every, tell)
     try:
-        yield [DataParallel(communicator, every, tell)]
-    except BaseException as error:
-        if communicator.size > 1:
-            communicator.abort(f"{type(error).__name__}: {error}")
+        yield [together]
+    except (RatoonError, OSError, MemoryError) as error:
+        # Rank 0 has received the errors that ended the training.
+        is_known = isinstance(error, RankFailedError) or together.reported is not None
+        if is_known and communicator.rank != 0:
+            raise typer.Exit(FAILED) from None
         raise

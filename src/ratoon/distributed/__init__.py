@@ -11,6 +11,7 @@ The transport is MPI through mpi4py, or threads of one process for tests.
 from __future__ import annotations
 
 from ratoon.distributed.communicator import Communicator as Communicator
+from ratoon.distributed.communicator import RankFailedError as RankFailedError
 from ratoon.distributed.communicator import SingleRank as SingleRank
 from ratoon.distributed.communicator import ThreadRanks as ThreadRanks
 from ratoon.distributed.cost import StepCost as StepCost

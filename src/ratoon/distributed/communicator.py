@@ -10,6 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ratoon.arrays import Array
+from ratoon.errors import RatoonError
+
+
+class RankFailedError(RatoonError):
+    """Another rank failed; the message contains the number of the rank and its error."""
 
 
 class Communicator(Protocol):
@@ -37,6 +42,17 @@ class Communicator(Protocol):
         """Return the value of rank 0, which is pickled and should be small."""
         ...
 
+    def gather(self, value: Any) -> list[Any]:
+        """Return the values of all ranks by rank; they are pickled and should be small."""
+        ...
+
+    def failures(self, message: str | None) -> list[str | None] | None:
+        """Exchange what failed on each rank: a message or None.
+
+        Returns the messages by rank, or None if there are none.
+        """
+        ...
+
 
 class SingleRank:
     """A group of one rank.
@@ -60,6 +76,14 @@ class SingleRank:
     def from_first(self, value: Any) -> Any:
         """Return the value."""
         return value
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return the value in a list."""
+        return [value]
+
+    def failures(self, message: str | None) -> list[str | None] | None:
+        """Return the message in a list, or None."""
+        return None if message is None else [message]
 
 
 @dataclass
@@ -88,7 +112,8 @@ class ThreadRanks:
     def run(self, work: Callable[[Communicator], Any]) -> list[Any]:
         """Call ``work`` once per rank, each in a thread; return the results by rank.
 
-        The first error of any rank ends the others and is raised here.
+        The first error of any rank ends the others and is raised here.  An error that only reports
+        the failure of another rank is raised if there is no other.
         """
         results: list[Any] = [None] * self.size
         errors: list[BaseException] = []
@@ -107,7 +132,7 @@ class ThreadRanks:
         for thread in threads:
             thread.join()
         if errors:
-            raise errors[0]
+            raise min(errors, key=lambda error: isinstance(error, RankFailedError))
         return results
 
     def exchange(self, rank: int, value: Any) -> list[Any]:
@@ -137,3 +162,10 @@ class _ThreadRank:
 
     def from_first(self, value: Any) -> Any:
         return self.team.exchange(self.rank, value)[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        return self.team.exchange(self.rank, value)
+
+    def failures(self, message: str | None) -> list[str | None] | None:
+        messages = self.team.exchange(self.rank, message)
+        return None if messages == [None] * self.size else messages

@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratoon import kernels
 from ratoon.arrays import Array
+from ratoon.distributed.agreement import MAX_LINES, compare_trainings
 from ratoon.distributed.communicator import Communicator
 from ratoon.distributed.cost import StepCost, best_seconds
 from ratoon.distributed.exchange import check_agreement, share_layer, share_training
+from ratoon.distributed.watched import WatchedRanks
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import Clock
 from ratoon.kernels import NativeNetwork, Step
@@ -33,6 +35,11 @@ class DataParallel(Callback):
     Give it to an estimator or to a `Training` on every rank.  All ranks begin with the state of
     rank 0, so put it after a `ratoon.storage.Checkpoint`, which only rank 0 has: training then
     resumes on any number of ranks.
+
+    Before the first step the ranks compare settings, seed, network and data; if they differ,
+    training ends on all ranks with a message that names the difference.  An error on one rank ends
+    the training of the others with a `RankFailedError`.  Training stops on all ranks after an epoch
+    in which a callback or early stopping of any rank has stopped it.
 
     Parameters
     ----------
@@ -66,6 +73,8 @@ class DataParallel(Callback):
     average_every: AverageEvery = "auto"
     log: Callable[[str], None] | None = None
     cost: StepCost | None = field(default=None, init=False)
+    _ranks: WatchedRanks = field(init=False, repr=False)
+    _compared: Training | None = field(default=None, init=False, repr=False)
     _buffer: Array = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,12 +83,14 @@ class DataParallel(Callback):
             raise InvalidParameterError(
                 f'`average_every` must be at least 1, "auto" or None, got {every!r}.'
             )
+        self._ranks = WatchedRanks(self.communicator)
 
     # ----------------------------------------------------------------- callback and step runner
 
     def on_fit_begin(self, training: Training) -> None:
-        """Take over the state of rank 0."""
-        share_training(self.communicator, training)
+        """Compare the training with those of the other ranks; take over the state of rank 0."""
+        self._compare(training)
+        share_training(self._ranks, training)
 
     def step_runner(self) -> StepRunner:
         """Return this object, which takes the steps."""
@@ -104,8 +115,16 @@ class DataParallel(Callback):
         batches = [order[at : at + batch] for at in range(0, order.size, batch)]
         average_every = self._chosen_average_every(training, native, batches[0])
         if average_every is None:
+            self._ranks.begin_sums(self._buffer_for(training))
             sums = [
-                self._step(training, native, rows, step, clock.step + number)
+                self._step(
+                    training,
+                    native,
+                    rows,
+                    step,
+                    clock.step + number,
+                    is_last=number == len(batches) - 1,
+                )
                 for number, (rows, step) in enumerate(zip(batches, steps, strict=True))
             ]
             loss, weight = np.sum(sums, axis=0)
@@ -121,8 +140,45 @@ class DataParallel(Callback):
     def agree(self, training: Training) -> None:
         """Take over the layers of rank 0 after a rewiring, and compare them between the ranks."""
         for index, layer in enumerate(training.network.layers):
-            share_layer(self.communicator, layer)
-            check_agreement(self.communicator, layer, f"layer {index + 1}")
+            share_layer(self._ranks, layer)
+            check_agreement(self._ranks, layer, f"layer {index + 1}")
+
+    def end_epoch(self, training: Training, last: int) -> None:
+        """Stop on all ranks if a callback or early stopping of any rank stops."""
+        if self._compared is not training:
+            self._compare(training)  # `train_together` is not among the callbacks
+        ends = self._ranks.gather((training.epochs_done, last, training.should_stop))
+        if len({(done, planned) for done, planned, _ in ends}) > 1:
+            lines = [
+                f"rank {rank} is at epoch {done} of {planned}"
+                for rank, (done, planned, _) in enumerate(ends)
+            ]
+            raise InvalidParameterError(
+                "the ranks would not train for the same number of epochs:\n  "
+                + "\n  ".join(lines[:MAX_LINES])
+            )
+        training.should_stop = any(stop for *_, stop in ends)
+
+    def fail(self, error: BaseException) -> None:
+        """End the training of the other ranks with the error of this one."""
+        self._ranks.fail(error)
+
+    def finish(self) -> None:
+        """Forget the training."""
+        self._compared = None
+        self._ranks.finish()
+
+    @property
+    def reported(self) -> BaseException | None:
+        """The last error of this rank that ended the training of the other ranks."""
+        return self._ranks.reported
+
+    def _compare(self, training: Training) -> None:
+        every: Any = self.average_every
+        if every == "auto" and self.cost is not None:
+            every = f"auto ({self.cost.average_every})"
+        compare_trainings(self._ranks, training, average_every=every)
+        self._compared = training
 
     # ------------------------------------------------------------- sums of gradients or averages
 
@@ -131,12 +187,12 @@ class DataParallel(Callback):
     ) -> int | None:
         if self.average_every != "auto":
             return self.average_every
-        if self.communicator.size == 1:
+        if self._ranks.size == 1:
             return None
         if self.cost is None:
             # All ranks use what rank 0 has measured, so that they choose the same.
-            self.cost = self.communicator.from_first(self._measured(training, native, rows))
-            if self.log is not None and self.communicator.rank == 0:
+            self.cost = self._ranks.from_first(self._measured(training, native, rows))
+            if self.log is not None and self._ranks.rank == 0:
                 self.log(str(self.cost))
         return self.cost.average_every
 
@@ -147,16 +203,16 @@ class DataParallel(Callback):
         flat = self._buffer_for(training)
         computing = best_seconds(lambda: self._gradients(training, native, mine, 0, flat))
         flat[:] = 0
-        self.communicator.add(flat)  # waits here, not below, for ranks that compute longer
-        sending = best_seconds(lambda: self.communicator.add(flat))
+        self._ranks.add(flat)  # waits here, not below, for ranks that compute longer
+        sending = best_seconds(lambda: self._ranks.add(flat))
         layer = training.network.layers[0]
         return StepCost(computing, sending, 1 + len(layer.state))
 
     # ------------------------------------------------------------------------------ together
 
     def _part_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        parts = np.array_split(rows, self.communicator.size)
-        return np.ascontiguousarray(parts[self.communicator.rank])
+        parts = np.array_split(rows, self._ranks.size)
+        return np.ascontiguousarray(parts[self._ranks.rank])
 
     def _step(
         self,
@@ -165,6 +221,8 @@ class DataParallel(Callback):
         rows: NDArray[np.int64],
         step: Step,
         number: int,
+        *,
+        is_last: bool,
     ) -> tuple[float, float]:
         """Sum the gradients of all ranks, and take the same step on each.
 
@@ -175,21 +233,21 @@ class DataParallel(Callback):
         if mine.size:
             loss = self._gradients(training, native, mine, number, flat)
             weight = mine.size if data.weights is None else float(data.weights[mine].sum())
-            flat[:-2] *= weight
-            flat[-2:] = weight, weight * loss
+            flat[:-3] *= weight
+            flat[-3:-1] = weight, weight * loss
         else:
             flat[:] = 0
-        self.communicator.add(flat)
-        total = float(flat[-2])
-        if not np.isfinite(flat[-1]):
+        self._ranks.add_next(flat, is_last=is_last)
+        total = float(flat[-3])
+        if not np.isfinite(flat[-2]):
             raise DivergenceError(
                 f"training diverged: the loss is not finite at step {number + 1}.\n"
                 f"  Try a tenth of the learning rate, scale the features, or clip them."
             )
         if total > 0.0:
-            flat[:-2] /= total
+            flat[:-3] /= total
             self._update(training, flat, step)
-        return float(flat[-1]), total
+        return float(flat[-2]), total
 
     def _gradients(
         self,
@@ -216,15 +274,15 @@ class DataParallel(Callback):
         return loss
 
     def _buffer_for(self, training: Training) -> Array:
-        """Return an array for all gradients, the weight of the samples and their loss."""
-        size, dtype = sum(_sizes(training)) + 2, training.network.dtype
+        """Return an array for all gradients, the samples' weight and loss, and a flag."""
+        size, dtype = sum(_sizes(training)) + 3, training.network.dtype
         if self._buffer.size != size or self._buffer.dtype != dtype:
             self._buffer = np.zeros(size, dtype=dtype)
         return self._buffer
 
     def _dropout_seed(self, training: Training) -> int:
         # Ranks have different samples, and must not drop the same neurons for them.
-        return derive_seed(training.plan.seed, "dropout", self.communicator.rank)
+        return derive_seed(training.plan.seed, "dropout", self._ranks.rank)
 
     def _update(self, training: Training, flat: Array, step: Step) -> None:
         rule, at = training.plan.optimizer.rule, 0
@@ -274,11 +332,11 @@ class DataParallel(Callback):
             )
             total += outcome.loss * mine.size
         summed = np.array([total])
-        self.communicator.add(summed)
+        self._ranks.add(summed)
         for layer in training.network.layers:
             for values in (layer.weights, layer.bias, *layer.state, *layer.bias_state):
-                self.communicator.add(values)
-                values /= self.communicator.size
+                self._ranks.add(values)
+                values /= self._ranks.size
         if not np.isfinite(summed[0]):
             raise DivergenceError("training diverged: the loss of a rank is not finite.")
         return float(summed[0])
@@ -302,7 +360,9 @@ class Follow(Callback):
 
     def on_fit_begin(self, training: Training) -> None:
         """Take over the state of rank 0."""
-        share_training(self.communicator, training)
+        ranks = WatchedRanks(self.communicator)
+        compare_trainings(ranks, training)
+        share_training(ranks, training)
 
 
 @contextmanager

@@ -27,7 +27,9 @@ def share_training(communicator: Communicator, training: Training) -> None:
             share_layer(communicator, layer)
     if communicator.rank != 0:
         own = {name: array.copy() for name, array in arrays.items()}
+        stopped = training.should_stop
         training.continue_from(state_from_parts(values, own, networks))
+        training.should_stop |= stopped  # by a callback of this rank, for all ranks
 
 
 def share_layer(communicator: Communicator, layer: SparseLayer) -> None:

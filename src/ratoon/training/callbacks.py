@@ -41,7 +41,10 @@ class Callback:
         """Run after an epoch; set ``training.should_stop`` to end training."""
 
     def on_fit_end(self, training: Training) -> None:
-        """Run after the last epoch, also when training was interrupted."""
+        """Run after the last epoch, also when training was interrupted or failed to begin.
+
+        A callback whose own `on_fit_begin` failed is not called.
+        """
 
     def step_runner(self) -> StepRunner | None:
         """Return what takes the steps, if not the native minibatch loop of this process."""

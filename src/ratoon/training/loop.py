@@ -211,16 +211,30 @@ class Training:
         ``restore_best=False`` the network stays as the last epoch left it, to train on.
         """
         last = self.plan.n_epochs if n_epochs is None else self.epochs_done + n_epochs
-        for callback in self.callbacks:
-            callback.on_fit_begin(self)
+        runner, begun = self._step_runner(), 0
         try:
+            for callback in self.callbacks:
+                callback.on_fit_begin(self)
+                begun += 1
+            if runner is not None:
+                runner.end_epoch(self, last)
             while self.epochs_done < last and not self.should_stop:
                 self.run_epoch()
+                if runner is not None:
+                    runner.end_epoch(self, last)
+        except BaseException as error:
+            if runner is not None:
+                runner.fail(error)
+            raise
         finally:
-            if restore_best:
+            if restore_best and begun == len(self.callbacks):
                 self.restore_best()
-            for callback in self.callbacks:
-                callback.on_fit_end(self)
+            try:
+                for callback in self.callbacks[:begun]:
+                    callback.on_fit_end(self)
+            finally:
+                if runner is not None:
+                    runner.finish()
 
     def run_epoch(self) -> EpochRecord:
         """Train for one epoch; rewire before the steps where that is due; evaluate; record."""

@@ -37,6 +37,21 @@ class StepRunner(Protocol):
         """Make sure that all ranks have the same topology after a rewiring."""
         ...
 
+    def end_epoch(self, training: Training, last: int) -> None:
+        """Agree with the other ranks whether to stop; called before the first epoch and after each.
+
+        Training otherwise ends after epoch ``last``.
+        """
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Report an error on this rank to the other ranks; it is raised again afterwards."""
+        ...
+
+    def finish(self) -> None:
+        """Run at the end of a training, after the callbacks, also when it failed."""
+        ...
+
 
 _in_block: ContextVar[StepRunner | None] = ContextVar("ratoon_runner_in_block", default=None)
 
