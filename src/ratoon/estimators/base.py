@@ -21,6 +21,7 @@ from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
+from ratoon.estimators.planning import check_memory
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
@@ -216,6 +217,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         original: tuple[Any, Any, Any],
     ) -> Self:
         """Train step by step: a new network, or further the one there is."""
+        if not hasattr(self, "_state"):
+            check_memory(settings, shape)
         held = None
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")
