@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "bindings.hpp"
+#include "claim.hpp"
 #include "network.hpp"
 
 namespace ratoon {
@@ -234,6 +235,23 @@ class PythonWatch {
 };
 
 template <typename T>
+std::vector<MemoryRange> arrays_to_train(const Network<T>& network) {
+    std::vector<MemoryRange> ranges;
+    for (const Layer<T>& layer : network.layers()) {
+        const Index n = layer.topology->n_connections(), n_out = layer.topology->grid().n_out;
+        ranges.push_back(range_of(layer.values.weights, n));
+        ranges.push_back(range_of(layer.values.halves, n));
+        for (const T* state : {layer.values.first, layer.values.second}) {
+            ranges.push_back(range_of(state, n));
+        }
+        for (const T* array : {layer.bias.weights, layer.bias.first, layer.bias.second}) {
+            ranges.push_back(range_of(array, n_out));
+        }
+    }
+    return ranges;
+}
+
+template <typename T>
 nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch, int rule_number,
                 const std::vector<Step<T>>& steps, nb::object progress) {
     const AtWork at_work(self.at_work);
@@ -248,6 +266,7 @@ nb::tuple train(HeldNetwork<T>& self, const HeldMinibatch<T>& epoch, Index batch
         require_arrays(rule, layer.values);
         require_arrays(rule, layer.bias);
     }
+    const WriteClaim claim(arrays_to_train(network));
     PythonWatch watch(std::move(progress));
     EpochResult result;
     {

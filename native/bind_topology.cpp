@@ -1,5 +1,6 @@
 // Topologies: made here and nowhere else, then only read.
 #include "bindings.hpp"
+#include "claim.hpp"
 #include "rewire.hpp"
 #include "topology.hpp"
 
@@ -31,6 +32,13 @@ auto read_only(std::span<const T> values, nb::handle owner) {
 }
 
 template <typename W, typename T>
+std::vector<MemoryRange> arrays_in_use(Index n, const W* weights, const std::vector<T*>& carried) {
+    std::vector<MemoryRange> ranges{range_of(weights, n)};
+    for (const T* array : carried) ranges.push_back(range_of(array, n));
+    return ranges;
+}
+
+template <typename W, typename T>
 nb::tuple bound_rewire(const TopologyPtr& topology, Vector<W> weights,
                        const std::vector<Vector<T>>& carried, double zeta, double sigma,
                        std::uint64_t weight_seed, std::uint64_t seed, int n_threads) {
@@ -41,12 +49,11 @@ nb::tuple bound_rewire(const TopologyPtr& topology, Vector<W> weights,
         require_size(array, n, "carried");
         arrays.push_back(array.data());
     }
-    Rewired rewired;
-    {
-        nb::gil_scoped_release release;
-        rewired = rewire_by_sign<W, T>(*topology, weights.data(), arrays, zeta,
-                                       {sigma, weight_seed}, seed, n_threads);
-    }
+    const WriteClaim claim(arrays_in_use(n, weights.data(), arrays));
+    const Rewired rewired = interruptible([&](const ShouldStop& should_stop) {
+        return rewire_by_sign<W, T>(*topology, weights.data(), arrays, zeta, {sigma, weight_seed},
+                                    seed, n_threads, should_stop);
+    });
     return nb::make_tuple(rewired.topology, rewired.n_grown);
 }
 
@@ -85,8 +92,14 @@ void bind_topology(nb::module_& m) {
                 return nb::make_tuple(topology, to_numpy(std::move(order)));
             },
             "grid"_a, "inputs"_a.noconvert(), "outputs"_a.noconvert())
-        .def_static("random", &random_topology, "grid"_a, "n_connections"_a, "seed"_a,
-                    "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_static(
+            "random",
+            [](const Grid& grid, Index n_connections, std::uint64_t seed, int n_threads) {
+                return interruptible([&](const ShouldStop& should_stop) {
+                    return random_topology(grid, n_connections, seed, n_threads, should_stop);
+                });
+            },
+            "grid"_a, "n_connections"_a, "seed"_a, "n_threads"_a)
         .def_prop_ro("grid", &Topology::grid, nb::rv_policy::copy)
         .def_prop_ro("n_connections", &Topology::n_connections)
         .def_prop_ro("starts",
@@ -113,11 +126,10 @@ void bind_topology(nb::module_& m) {
             "regrow_uniformly",
             [](const Topology& self, Vector<const Index> kept, Index count, std::uint64_t seed,
                int n_threads) {
-                Regrown regrown;
-                {
-                    nb::gil_scoped_release release;
-                    regrown = regrow_uniformly(self, as_span(kept), count, seed, n_threads);
-                }
+                Regrown regrown = interruptible([&](const ShouldStop& should_stop) {
+                    return regrow_uniformly(self, as_span(kept), count, seed, n_threads,
+                                            should_stop);
+                });
                 return nb::make_tuple(regrown.topology, to_numpy(std::move(regrown.origin)));
             },
             "kept"_a.noconvert(), "count"_a, "seed"_a, "n_threads"_a);

@@ -1,9 +1,24 @@
 #include "bindings.hpp"
 
+#include "claim.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 
+namespace {
+
+void translate(const std::exception_ptr& error, void*) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const ratoon::ArraysInUse& in_use) {
+        const auto errors = nanobind::module_::import_("ratoon.errors");
+        PyErr_SetString(errors.attr("AlreadyTrainingError").ptr(), in_use.what());
+    }
+}
+
+}  // namespace
+
 NB_MODULE(_native, m) {
+    nanobind::register_exception_translator(&translate);
     // What modules still hold when the interpreter ends is freed by the system, not a leak.
     nanobind::set_leak_warnings(false);
     m.doc() = "The compiled core.  Use it through ratoon.kernels and ratoon.topology.";

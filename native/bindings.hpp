@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "draw.hpp"
 #include "kernels.hpp"
 
 namespace ratoon {
@@ -70,6 +71,20 @@ const ActivationKernel<T>& checked_activation(int number) {
     require(number >= 0 && std::size_t(number) < kernels<T>().activations.size(),
             "unknown activation");
     return kernels<T>().activations[std::size_t(number)];
+}
+
+// Calls draw(should_stop) without the interpreter's lock, so that Ctrl-C stops it.
+template <typename Draw>
+auto interruptible(Draw draw) {
+    try {
+        nb::gil_scoped_release release;
+        return draw([] {
+            nb::gil_scoped_acquire acquire;
+            return PyErr_CheckSignals() != 0;
+        });
+    } catch (const DrawStopped&) {
+        throw nb::python_error();  // what the signal handler raised
+    }
 }
 
 // Gives a buffer to NumPy, which frees it with the last array that uses it.

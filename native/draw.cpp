@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "random.hpp"
 #include "sort.hpp"
@@ -14,6 +16,38 @@
 
 namespace ratoon {
 namespace {
+
+// Asks `should_stop` at most every 20 ms, and only on the thread that made it: signals are handled
+// on that one.  Once the answer is yes, all threads see it.
+class StopWatch {
+  public:
+    explicit StopWatch(const ShouldStop& should_stop) : should_stop_(should_stop) {}
+    bool has_stopped() {
+        if (!stopped_.load(std::memory_order_relaxed) && should_stop_ &&
+            std::this_thread::get_id() == owner_) {
+            const auto now = std::chrono::steady_clock::now();
+            if (now - last_ >= std::chrono::milliseconds(20)) {
+                last_ = now;
+                if (should_stop_()) stopped_.store(true, std::memory_order_relaxed);
+            }
+        }
+        return stopped_.load(std::memory_order_relaxed);
+    }
+    // For the owner, between tasks.
+    void check() {
+        if (has_stopped()) throw DrawStopped{};
+    }
+
+  private:
+    const ShouldStop& should_stop_;
+    const std::thread::id owner_ = std::this_thread::get_id();
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+    std::atomic<bool> stopped_ = false;
+};
+
+// So many draws or positions take a few milliseconds at most.
+constexpr Index kBetweenChecks = 1 << 18;
+constexpr Index kTilesBetweenChecks = 64;
 
 // Finds the tile a global rank falls into: a table gets close, a short walk finishes.
 class TileFinder {
@@ -117,7 +151,7 @@ Extra fill_portions(const TileFinder& find, std::uint64_t seed, Index first, Ind
 }
 
 Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index count,
-                 std::uint64_t seed, int n_threads) {
+                 std::uint64_t seed, int n_threads, StopWatch& watch) {
     const Index n_tiles = Index(room.size());
     Round round{expected_starts(room, count, find.total()), {}, {}, {}};
     // Memory first, so that far too large a request fails at once.
@@ -131,21 +165,25 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
             {first, first + std::uint64_t(room[t]), round.starts[t], round.starts[t + 1]});
     }
     // The order in which threads fill a tile's portion is not defined: it is sorted below.
-    const Index chunk = 1 << 18;
+    const Index chunk = kBetweenChecks;
     parallel_for(divided_up(count, chunk), n_threads, [&](Index c) {
+        if (watch.has_stopped()) return;
         const Index first = c * chunk, n = std::min(chunk, count - first);
         const auto fill = n_threads == 1 ? fill_portions<false> : fill_portions<true>;
         const Extra extra = fill(find, seed, first, n, portions.data(), round.ranks.data());
         const std::lock_guard lock(extra_mutex);
         round.extra.insert(round.extra.end(), extra.begin(), extra.end());
     });
+    watch.check();
     parallel_for(n_tiles, n_threads, [&](Index t) {
+        if (watch.has_stopped()) return;
         const Index n = std::min(portions[t].next, portions[t].end) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
         sort_uniform(ranks, n, scratch.data(), std::uint64_t(room[t]));
         round.sizes[t] = std::unique(ranks, ranks + n) - ranks;
     });
+    watch.check();
     std::erase_if(round.extra, [&](const auto& one) { return round.holds(one.first, one.second); });
     return round;
 }
@@ -157,12 +195,13 @@ void sort_distinct(Extra& extra) {
 
 // Draws the ranks still missing, one small round after another, in addition to the extra ones.
 Extra draw_missing(const TileFinder& find, const Round& round, Index wanted, std::uint64_t seed,
-                   std::uint64_t counter) {
+                   std::uint64_t counter, StopWatch& watch) {
     Extra extra = round.extra;
     sort_distinct(extra);
     const std::uint64_t total = std::uint64_t(find.total());
     while (Index missing = wanted - Index(extra.size())) {
         for (; missing > 0; --missing) {
+            if (missing % kBetweenChecks == 0) watch.check();
             const std::uint64_t rank = random_below(seed, counter++, total);
             const Index t = find(rank);
             const auto local = std::uint32_t(rank - std::uint64_t(find.first(t)));
@@ -173,12 +212,13 @@ Extra draw_missing(const TileFinder& find, const Round& round, Index wanted, std
     return extra;
 }
 
-DrawnRanks merged(const Round& round, const Extra& extra, Index count) {
+DrawnRanks merged(const Round& round, const Extra& extra, Index count, StopWatch& watch) {
     const Index n_tiles = Index(round.sizes.size());
     DrawnRanks drawn{std::vector<Index>(std::size_t(n_tiles) + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
     auto next = extra.begin();
     for (Index t = 0; t < n_tiles; ++t) {
+        if (t % kTilesBetweenChecks == 0) watch.check();
         drawn.starts[t] = at;
         const std::uint32_t* first = round.ranks.data() + round.starts[t];
         const std::uint32_t* last = first + round.sizes[t];
@@ -194,13 +234,15 @@ DrawnRanks merged(const Round& round, const Extra& extra, Index count) {
     return drawn;
 }
 
-DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room, Index count) {
+DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room, Index count,
+                      StopWatch& watch) {
     DrawnRanks drawn{std::vector<Index>(room.size() + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
     for (std::size_t t = 0; t < room.size(); ++t) {
         drawn.starts[t] = at;
         Index skip = left_out.starts[t];
         for (Index rank = 0; rank < room[t]; ++rank) {
+            if (rank % kBetweenChecks == 0) watch.check();
             if (skip < left_out.starts[t + 1] && left_out.ranks[skip] == std::uint32_t(rank)) {
                 ++skip;
             } else {
@@ -215,11 +257,12 @@ DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room
 // The same draw for layers that are not so sparse: one bit per place remembers what was drawn.
 // The numbers are taken in the same order and the same ones are dropped, so the result is the same.
 DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room, Index count,
-                          std::uint64_t seed) {
+                          std::uint64_t seed, StopWatch& watch) {
     const auto total = std::uint64_t(find.total());
     std::vector<std::uint64_t> bits(total / 64 + 1, 0);
     std::uint64_t counter = 0;
     for (Index missing = count; missing > 0;) {
+        if (counter % std::uint64_t(kBetweenChecks) == 0) watch.check();
         const std::uint64_t rank = random_below(seed, counter++, total);
         const std::uint64_t mask = std::uint64_t(1) << (rank % 64);
         missing -= (bits[rank / 64] & mask) == 0;
@@ -229,6 +272,7 @@ DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room
     Index at = 0;
     std::size_t tile = 0;
     for (std::uint64_t word = 0; word < bits.size(); ++word) {
+        if (word % std::uint64_t(kBetweenChecks) == 0) watch.check();
         for (std::uint64_t rest = bits[word]; rest != 0; rest &= rest - 1) {
             const std::uint64_t rank = word * 64 + std::uint64_t(std::countr_zero(rest));
             while (rank >= std::uint64_t(find.first(Index(tile)) + room[tile])) {
@@ -241,10 +285,8 @@ DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room
     return drawn;
 }
 
-}  // namespace
-
-DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
-                         int n_threads) {
+DrawnRanks draw_watched(const std::vector<Index>& room, Index count, std::uint64_t seed,
+                        int n_threads, StopWatch& watch) {
     const TileFinder find(room);
     if (count < 0 || count > find.total()) {
         throw std::invalid_argument("more new connections are asked for than there are places");
@@ -252,17 +294,25 @@ DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint6
     if (count == 0) return {std::vector<Index>(room.size() + 1, 0), {}};
     if (count > find.total() / 2) {
         const Index left_out = find.total() - count;
-        return complement(draw_distinct(room, left_out, seed, n_threads), room, count);
+        return complement(draw_watched(room, left_out, seed, n_threads, watch), room, count, watch);
     }
     constexpr Index kBitsPerDraw = 64;  // so the bits take at most twice the room of the result
     if (find.total() / count < kBitsPerDraw) {
-        return draw_with_bits(find, room, count, seed);
+        return draw_with_bits(find, room, count, seed, watch);
     }
-    const Round round = draw_round(find, room, count, seed, n_threads);
+    const Round round = draw_round(find, room, count, seed, n_threads, watch);
     Index held = 0;
     for (Index size : round.sizes) held += size;
-    const auto extra = draw_missing(find, round, count - held, seed, std::uint64_t(count));
-    return merged(round, extra, count);
+    const auto extra = draw_missing(find, round, count - held, seed, std::uint64_t(count), watch);
+    return merged(round, extra, count, watch);
+}
+
+}  // namespace
+
+DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
+                         int n_threads, const ShouldStop& should_stop) {
+    StopWatch watch(should_stop);
+    return draw_watched(room, count, seed, n_threads, watch);
 }
 
 }  // namespace ratoon

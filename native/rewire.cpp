@@ -74,10 +74,11 @@ std::vector<Index> summed(const std::vector<Index>& a, const std::vector<Index>&
 }  // namespace
 
 TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t seed,
-                            int n_threads) {
+                            int n_threads, const ShouldStop& should_stop) {
     grid.check();
     std::vector<Index> no_slots(std::size_t(grid.n_tiles()) + 1, 0);
-    DrawnRanks drawn = draw_distinct(empty_room(grid, no_slots), n_connections, seed, n_threads);
+    DrawnRanks drawn =
+        draw_distinct(empty_room(grid, no_slots), n_connections, seed, n_threads, should_stop);
     Buffer<Packed> packed(n_connections);
     parallel_for(grid.n_tiles(), n_threads, [&](Index t) {
         const Tile tile = grid.tile(t);
@@ -194,7 +195,8 @@ Buffer<W> drawn_weights(GrownWeights how, Index n, int n_threads) {
 
 template <typename W, typename T, int n_carried>
 Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& values, double zeta,
-                     GrownWeights first_weights, std::uint64_t seed, int n_threads) {
+                     GrownWeights first_weights, std::uint64_t seed, int n_threads,
+                     const ShouldStop& should_stop) {
     const Grid& grid = topology.grid();
     // First of all, since it stays: what is given back at the end then lies behind it.
     Buffer<Packed> indices(topology.n_connections());
@@ -202,7 +204,8 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
     const Weakest<W> weakest(values.weights, topology.n_connections(), zeta, n_threads);
     const std::vector<Index> survivors = survivor_starts(topology, values.weights, weakest);
     const Index n_grown = weakest.n_pruned();
-    const DrawnRanks drawn = draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads);
+    const DrawnRanks drawn =
+        draw_distinct(empty_room(grid, survivors), n_grown, seed, n_threads, should_stop);
     const Buffer<W> fresh = drawn_weights<W>(first_weights, n_grown, n_threads);
     std::vector<Index> starts = summed(survivors, drawn.starts);
     Index most = 0;  // survivors of a tile
@@ -232,10 +235,11 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
 
 template <typename W, typename T>
 Rewired rewire_by_sign(const Topology& topology, W* weights, const std::vector<T*>& carried,
-                       double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads) {
+                       double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads,
+                       const ShouldStop& should_stop) {
     if (!(zeta >= 0 && zeta < 1)) throw std::invalid_argument("zeta must be in [0, 1)");
     const auto run = [&](auto moved) {
-        return rewire_moved(topology, moved, zeta, first_weights, seed, n_threads);
+        return rewire_moved(topology, moved, zeta, first_weights, seed, n_threads, should_stop);
     };
     switch (carried.size()) {
         case 0:
@@ -250,7 +254,7 @@ Rewired rewire_by_sign(const Topology& topology, W* weights, const std::vector<T
 }
 
 Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, Index count,
-                         std::uint64_t seed, int n_threads) {
+                         std::uint64_t seed, int n_threads, const ShouldStop& should_stop) {
     const Grid& grid = topology.grid();
     const Index n_tiles = grid.n_tiles(), n_kept = Index(kept.size());
     const auto starts = topology.starts();
@@ -265,7 +269,8 @@ Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, 
     for (Index t = 0; t <= n_tiles; ++t) {
         kept_starts[t] = std::lower_bound(kept.begin(), kept.end(), starts[t]) - kept.begin();
     }
-    DrawnRanks drawn = draw_distinct(empty_room(grid, kept_starts), count, seed, n_threads);
+    DrawnRanks drawn =
+        draw_distinct(empty_room(grid, kept_starts), count, seed, n_threads, should_stop);
     std::vector<Index> new_starts = summed(kept_starts, drawn.starts);
     Buffer<Packed> packed(n_kept + count);
     Buffer<Index> origin(n_kept + count);
@@ -291,7 +296,7 @@ Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, 
 
 #define RATOON_INSTANTIATE(W, T)                                                         \
     template Rewired rewire_by_sign(const Topology&, W*, const std::vector<T*>&, double, \
-                                    GrownWeights, std::uint64_t, int);
+                                    GrownWeights, std::uint64_t, int, const ShouldStop&);
 RATOON_INSTANTIATE(float, float)
 RATOON_INSTANTIATE(double, double)
 RATOON_INSTANTIATE(Half, float)

@@ -3,13 +3,15 @@
 
 #include <vector>
 
+#include "draw.hpp"
 #include "topology.hpp"
 
 namespace ratoon {
 
-// A topology with exactly n_connections, every one of them equally likely.
+// A topology with exactly n_connections, every one of them equally likely.  This function and those
+// below throw DrawStopped if `should_stop` asks for it; nothing is changed then.
 TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t seed,
-                            int n_threads);
+                            int n_threads, const ShouldStop& should_stop = {});
 
 struct Rewired {
     TopologyPtr topology;
@@ -29,7 +31,8 @@ struct GrownWeights {
 // W is T, or Half for weights in bfloat16.
 template <typename W, typename T>
 Rewired rewire_by_sign(const Topology& topology, W* weights, const std::vector<T*>& carried,
-                       double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads);
+                       double zeta, GrownWeights first_weights, std::uint64_t seed, int n_threads,
+                       const ShouldStop& should_stop = {});
 
 // The general step for any strategy: keep the given slots (ascending), then grow `count` uniformly
 // among the empty positions.  `origin` of the new topology: old slot, or -1 for a new connection.
@@ -38,6 +41,6 @@ struct Regrown {
     Buffer<Index> origin;
 };
 Regrown regrow_uniformly(const Topology& topology, std::span<const Index> kept, Index count,
-                         std::uint64_t seed, int n_threads);
+                         std::uint64_t seed, int n_threads, const ShouldStop& should_stop = {});
 
 }  // namespace ratoon

@@ -11,6 +11,8 @@ from ratoon import errors
         (errors.InvalidInputError, ValueError),
         (errors.FormatError, ValueError),
         (errors.DivergenceError, ArithmeticError),
+        (errors.AlreadyTrainingError, RuntimeError),
+        (errors.NotEnoughMemoryError, MemoryError),
     ],
 )
 def test_each_error_can_be_caught_as_ours_and_as_the_builtin(error, builtin):

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidInputError
 from ratoon.kernels import Scaling
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
+from ratoon.samples.in_memory import wrap
 from ratoon.topology import Topology
+from tests.processes import run_python
 
 
 def by_hand():
@@ -121,3 +124,47 @@ def test_layers_of_mismatched_sizes_are_refused():
 def test_other_number_types_are_refused():
     with pytest.raises(InvalidInputError, match="float32 or float64"):
         SparseMLP.start((4, 2), density=0.5, seed=0, dtype=np.float16)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("density", [0.02, 0.5])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_idle_inputs_are_left_out_of_predictions_of_sparse_samples(
+    dtype, density, scaled, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    scaling = Scaling(None, rng.uniform(0.5, 2.0, 300), 3.0) if scaled else Scaling()
+    made = SparseMLP.start((300, 20, 3), density=density, seed=0, scaling=scaling, dtype=dtype)
+    x = scipy.sparse.csr_array(rng.normal(size=(25, 300)) * (rng.random((25, 300)) < 0.3))
+    expected = made.outputs(x), made.outputs(x, layer=0)
+    monkeypatch.setattr("ratoon.network._MANY_INPUTS", 0)
+    monkeypatch.setattr("ratoon.network._IDLE_FACTOR", 0)
+    assert made._of_connected_inputs(wrap(x))[1].widths[0] <= 300
+    close = {"rtol": 1e-5, "atol": 1e-6} if dtype == "bfloat16" else {"rtol": 0, "atol": 0}
+    np.testing.assert_allclose(made.outputs(x), expected[0], **close)
+    np.testing.assert_allclose(made.outputs(x, layer=0), expected[1], **close)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("n_connections", [0, 5])
+def test_a_prediction_costs_nothing_for_a_hundred_million_idle_inputs(dtype, n_connections):
+    code = """
+import resource, sys, time
+import numpy as np, scipy.sparse
+from ratoon.layers import make_layer
+from ratoon.network import SparseMLP
+from ratoon.samples.in_memory import wrap
+from ratoon.topology import Topology
+from tests.processes import run_python
+n_in, n = 2**27, int(sys.argv[2])
+topology = Topology.from_pairs((n_in, 3), np.arange(n) * 1000, np.arange(n) % 3)
+network = SparseMLP([make_layer((n_in, 3), topology=topology, seed=0, dtype=sys.argv[1])])
+x = scipy.sparse.csr_array((np.ones(2), [0, n_in - 1], [0, 1, 2]), shape=(2, n_in))
+before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+found = network.outputs(x)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(found.shape, after - before < 50_000, time.process_time() - started < 0.5)
+"""
+    pytest.importorskip("resource")
+    done = run_python(code, dtype, n_connections)
+    assert done.stdout == "(2, 3) True True\n", done.stderr

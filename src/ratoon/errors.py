@@ -23,6 +23,14 @@ class FormatError(RatoonError, ValueError):
     """A file is damaged or has another format; nothing of it was used."""
 
 
+class AlreadyTrainingError(RatoonError, RuntimeError):
+    """Something is being trained and cannot be trained or saved at the same time."""
+
+
+class NotEnoughMemoryError(InvalidParameterError, MemoryError):
+    """The parameters need more memory than there is; nothing was allocated."""
+
+
 class DivergenceError(RatoonError, ArithmeticError):
     """Training produced a value that is not finite."""
 

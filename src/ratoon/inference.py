@@ -8,7 +8,6 @@ kernels, a large batch up to 25 times; the results agree to rounding.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from ratoon.activations import ACTIVATIONS, sigmoid
 from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.losses import LOSSES
+from ratoon.nesting import parse_json
 
 _CODES = {
     "F64": "<f8",
@@ -238,7 +238,7 @@ def _from_file(path: Path) -> Predictor:
         "model",
     ):
         raise FormatError(f"{path}: not a model file of format version 1.")
-    config = json.loads(metadata["config"])
+    config = _parsed(metadata["config"], path)
     number = len(config["networks"]) - 1  # the best network, where it is not the latest
     outline, prefix = config["networks"][number], f"networks.{number}"
     layers = [
@@ -273,13 +273,20 @@ def _from_file(path: Path) -> Predictor:
     )
 
 
+def _parsed(text: str, path: Path) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise FormatError(f"{path}: the header is not JSON: {error}.") from None
+
+
 def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
     """Read a safetensors file, and compare its bytes with the digest in its metadata."""
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
     if len(raw) < 8 or length > min(_MAX_HEADER, len(raw) - 8):
         raise FormatError(f"{path}: the header is longer than the file.")
-    header = json.loads(raw[8 : 8 + length].decode())
+    header = _parsed(raw[8 : 8 + length].decode(), path)
     metadata = header.pop("__metadata__")
     digest = metadata["digest"].removeprefix("sha256:").encode()
     blank = raw[: 8 + length].replace(digest, b"0" * 64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +16,14 @@ from ratoon.kernels import ACTIVATIONS, NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
 from ratoon.rng import derive_seed
+from ratoon.samples.in_memory import SparseSamples, wrap
 from ratoon.topology import Topology, Within
 
 ALTERNATING = frozenset(name for name, kind in ACTIVATIONS.items() if kind.alternates)
 """Activations whose slope changes its sign from layer to layer."""
+
+_MANY_INPUTS = 2**20
+_IDLE_FACTOR = 8
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,43 @@ class SparseMLP:
 
     def outputs(self, x: Any, *, n_threads: int = 1, layer: int | None = None) -> Array:
         """Return raw outputs for samples x features, or the activations of a hidden layer."""
-        native = self.native("squared_error", n_threads)
-        return native.predict(as_samples(x, self.dtype), scaling=self.scaling, layer=layer)
+        samples, network = wrap(x), self
+        if isinstance(samples, SparseSamples) and self._has_idle_inputs(samples.n_features):
+            samples, network = self._of_connected_inputs(samples)
+        native = network.native("squared_error", n_threads)
+        return native.predict(as_samples(samples, self.dtype), scaling=network.scaling, layer=layer)
+
+    def _has_idle_inputs(self, n_features: int) -> bool:
+        """Whether so many inputs lack connections that a prediction would be work for nothing."""
+        n_in, n_connections = self.widths[0], self.layers[0].n_connections
+        return n_in == n_features and n_in > max(_MANY_INPUTS, _IDLE_FACTOR * n_connections)
+
+    def _of_connected_inputs(self, x: SparseSamples) -> tuple[SparseSamples, SparseMLP]:
+        """Return sparse samples and a network for them without inputs that have no connections.
+
+        The outputs are the same, and the cost does not depend on the number of inputs.
+        """
+        first = self.layers[0]
+        inputs, outputs = first.topology.pairs()
+        used = np.unique(inputs) if inputs.size else np.zeros(1, dtype=np.int64)
+        topology, order = Topology.from_pairs_with_order(
+            (used.size, first.shape[1]), np.searchsorted(used, inputs), outputs
+        )
+        layer = replace(
+            first,
+            topology=topology,
+            stored=first.stored[order],
+            state=[],
+            bias_state=[],
+            allowed=None,
+        )
+        shift, scale = (
+            None if values is None else values[used]
+            for values in (self.scaling.shift, self.scaling.scale)
+        )
+        later = [replace(one, state=[], bias_state=[]) for one in self.layers[1:]]
+        scaling = Scaling(shift, scale, self.scaling.clip)
+        return x.select_features(used), SparseMLP([layer, *later], scaling)
 
     def summary(self) -> list[LayerSummary]:
         """Return size and density of every layer."""

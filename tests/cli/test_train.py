@@ -205,6 +205,14 @@ def test_flags_win_over_the_file_and_the_table_may_be_left_out(ratoon, table, tm
     assert json.loads(outcome.out)["epochs"] == 2
 
 
+def test_a_configuration_nested_too_deeply_is_refused(ratoon, table, tmp_path):
+    config = tmp_path / "experiment.toml"
+    config.write_text("hidden = " + "[" * 100_000)
+    done = ratoon("train", table, "--config", config)
+    assert done.code == 2
+    assert "nested more than 16 deep" in done.err
+
+
 def test_a_configuration_may_name_the_data(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text(f'[train]\ndata = "{table}"\nlabel = "outcome"\nepochs = 1\n')

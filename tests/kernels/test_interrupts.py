@@ -4,11 +4,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
 
 from ratoon.kernels import Rule, Step, as_samples
+from ratoon.topology import Topology
 from tests.kernels.jobs import Job, Raised, endless
 from tests.processes import with_tests_importable
 
@@ -71,6 +73,32 @@ def test_a_signal_handler_runs_during_native_work_and_can_end_it(what):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
     assert job.train().steps_done == 6
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")
+@pytest.mark.parametrize(
+    ("shape", "n_connections"),
+    [((3_000_000, 3_000_000), 60_000_000), ((30_000, 30_000), 60_000_000)],
+    ids=["sparse", "denser"],
+)
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_signal_handler_runs_while_connections_are_drawn_and_can_end_it(
+    shape, n_connections, n_threads
+):
+    def raise_it(signum, frame):
+        raise Raised
+
+    previous = signal.signal(signal.SIGALRM, raise_it)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    started = time.process_time()
+    try:
+        with pytest.raises(Raised):
+            Topology.random(shape, n_connections, seed=0, n_threads=n_threads)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert time.process_time() - started < 1.0, "the whole draw takes seconds"
+    assert Topology.random((10, 10), 5, seed=0).n_connections == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send here")

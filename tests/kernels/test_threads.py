@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ratoon import _native, kernels
-from ratoon.kernels import as_samples
+from ratoon.errors import AlreadyTrainingError
+from ratoon.kernels import NativeNetwork, Rule, Step, as_samples
 from ratoon.topology import Topology
 from tests.kernels.jobs import Job, trained
 
@@ -83,3 +84,38 @@ def test_more_threads_than_tasks_are_not_started():
     many = kernels.normal(300_000, 1.0, np.float32, seed=0, n_threads=1_000_000)
     assert_array_equal(many, expected)
     assert _native.pool_size() <= max(before, 5), "65,536 numbers are one task"
+
+
+def test_arrays_in_training_refuse_to_be_trained_or_rewired_by_another_call():
+    topology = Topology.random((300, 50), 4000, seed=0)
+    weights = np.linspace(-1.0, 1.0, 2 * 4000, dtype=np.float32)
+    bias = np.zeros(50, np.float32)
+    x, y = np.ones((8, 300), np.float32), np.ones((8, 50), np.float32)
+
+    def network(values):
+        made = NativeNetwork(np.float32, "squared_error", 1)
+        made.add_layer(topology, values, bias.copy())
+        return made
+
+    def train(network, progress=None, steps=2):
+        order = np.zeros(8 * steps, dtype=np.int64)
+        many = [Step(lr=1e-6)] * steps
+        network.train(as_samples(x, np.float32), y, order, 8, Rule.SGD, many, progress=progress)
+
+    outcomes = []
+
+    def meddle(done):
+        for values in (weights[:4000], weights[3999:7999]):  # the same, and one connection of it
+            for call in (
+                lambda values=values: train(network(values)),
+                lambda values=values: kernels.rewire_by_sign(topology, values, [], 0.3, seed=0),
+            ):
+                with pytest.raises(AlreadyTrainingError, match="trained or rewired by another"):
+                    call()
+        train(network(weights[4000:]))
+        outcomes.append(network(weights[:4000]).predict(as_samples(x, np.float32)))
+
+    while not outcomes:  # progress is reported every 20 ms
+        train(network(weights[:4000]), meddle, steps=5000)
+    train(network(weights[:4000]))  # free again
+    kernels.rewire_by_sign(topology, weights[:4000], [], 0.3, seed=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch import nn  # noqa: E402
 
-from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
+from ratoon.errors import (  # noqa: E402
+    AlreadyTrainingError,
+    InvalidInputError,
+    InvalidParameterError,
+)
 from ratoon.evolution import (  # noqa: E402
     SET,
     STRATEGIES,
@@ -120,3 +126,27 @@ def test_a_model_without_sparse_layers_is_refused():
     model = nn.Linear(3, 3)
     with pytest.raises(InvalidInputError, match="no sparse layer"):
         Evolver(model, torch.optim.SGD(model.parameters(), lr=0.1), SET(), EVERY_STEP)
+
+
+@pytest.mark.parametrize("method", ["step", "rewire"])
+@pytest.mark.parametrize("shares", ["evolver", "model"])
+def test_an_evolver_at_work_refuses_a_second_thread(method, shares):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    found = []
+
+    class Elsewhere(SET):
+        def rewire_in_place(self, *args, **kwargs):
+            if not found:
+                with ThreadPoolExecutor(1) as pool:
+                    found.append(pool.submit(getattr(other, method)).exception())
+            return super().rewire_in_place(*args, **kwargs)
+
+    every_step = RewiringSchedule(every=1, unit="step")
+    evolver = Evolver(model, optimizer, Elsewhere(), every_step, total_steps=10)
+    other = evolver
+    if shares == "model":
+        other = Evolver(model, optimizer, SET(), every_step, total_steps=10)
+    evolver.step()
+    assert isinstance(found[0], AlreadyTrainingError)
+    other.step()

@@ -1,10 +1,12 @@
 """The epoch loop: records, order of events, stopping, interruptions, and exact resumption."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon.errors import DivergenceError, InvalidInputError
+from ratoon.errors import AlreadyTrainingError, DivergenceError, InvalidInputError
 from ratoon.evolution import SET, Static
 from ratoon.kernels import Step
 from ratoon.losses import mean_loss
@@ -440,3 +442,33 @@ def test_an_offset_is_learnt_around():
     run = Training(network, data, TrainingPlan("squared_error", n_epochs=2))
     run.run()
     assert run.history.column("loss") == [0.0, 0.0]
+
+
+# ------------------------------------------------------------------------------- other threads
+
+
+@pytest.mark.parametrize("shares", ["network", "one layer"])
+def test_two_trainings_of_one_network_in_two_threads_are_refused(shares):
+    network = start()
+    other = network if shares == "network" else SparseMLP([*start().layers[:2], network.layers[2]])
+    outcome = []
+
+    class TrainsElsewhere(Callback):
+        def on_epoch_end(self, run, record):
+            with ThreadPoolExecutor(1) as pool:
+                outcome.append(pool.submit(training(network=other).run_epoch).exception())
+
+    training(network=network, callbacks=[TrainsElsewhere()]).run_epoch()
+    assert isinstance(outcome[0], AlreadyTrainingError)
+    training(network=other).run_epoch()
+
+
+def test_a_callback_may_train_the_network_for_another_epoch():
+    class OneMore(Callback):
+        def on_epoch_end(self, run, record):
+            if record.epoch == 0:
+                run.run_epoch()
+
+    run = training(callbacks=[OneMore()])
+    run.run_epoch()
+    assert run.epochs_done == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -16,6 +15,7 @@ import typer
 
 from ratoon.datasets import Limits
 from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
+from ratoon.nesting import parse_toml
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
 TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
@@ -303,8 +303,8 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     if value is None:
         return value
     try:
-        document = tomllib.loads(value.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        document = parse_toml(value.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{value}: not a TOML file: {error}.") from None
     command = context.command
     top = {key: entry for key, entry in document.items() if not isinstance(entry, dict)}

@@ -27,6 +27,7 @@ from ratoon.datasets.arrays import as_matrix, check_compressed
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import GIB, Limits
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
+from ratoon.nesting import parse_json
 
 _CHILD = "from ratoon.datasets.isolation import main; main()"
 _ANSWER = "answer.json"
@@ -109,7 +110,10 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
 
 
 def _collect(path: Path, folder: Path) -> Dataset:
-    answer = json.loads((folder / _ANSWER).read_text(encoding="utf-8"))
+    try:
+        answer = parse_json((folder / _ANSWER).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FormatError(f"{path}: the reader returned no valid answer: {error}.") from None
     if "error" in answer:
         kind = _ERRORS.get(str(answer["error"]), FormatError)
         raise kind(str(answer["message"]).replace(os.path.abspath(path), str(path)))

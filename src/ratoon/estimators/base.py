@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon import guard
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
+from ratoon.estimators.planning import check_memory
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
@@ -94,14 +97,15 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         -------
         self
         """
-        fresh = not (self.warm_start and hasattr(self, "_state"))
-        y = targets_or_labels(X, y)
-        if report is None:
-            return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
-        check_report_path(report)
-        self._fit(X, y, sample_weight, eval_set, fresh=fresh)
-        write_fit_report(self, report, X, y, eval_set)
-        return self
+        with self._in_training():
+            fresh = not (self.warm_start and hasattr(self, "_state"))
+            y = targets_or_labels(X, y)
+            if report is None:
+                return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
+            check_report_path(report)
+            self._fit(X, y, sample_weight, eval_set, fresh=fresh)
+            write_fit_report(self, report, X, y, eval_set)
+            return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
         if self.early_stopping and eval_set is None:
@@ -109,10 +113,15 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
                 "  Only `fit` sees all samples and can hold some of them back."
             )
-        fresh = not hasattr(self, "_state")
-        return self._fit(
-            X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
-        )
+        with self._in_training():
+            fresh = not hasattr(self, "_state")
+            return self._fit(
+                X, y, sample_weight, eval_set, fresh=fresh, one_epoch=True, classes=classes
+            )
+
+    def _in_training(self) -> AbstractContextManager[None]:
+        """Mark this estimator as being trained: neither another thread nor a callback may start."""
+        return guard.training(self, name=f"this {type(self).__name__}", nested=False)
 
     def _fit(
         self,
@@ -208,6 +217,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         original: tuple[Any, Any, Any],
     ) -> Self:
         """Train step by step: a new network, or further the one there is."""
+        if not hasattr(self, "_state"):
+            check_memory(settings, shape)
         held = None
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")
@@ -447,10 +458,21 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         optimizer : bool, default=True
             Also save the state of the optimizer, one or two numbers per connection.  Predictions
             do not need it; `partial_fit` needs it to continue exactly.
+
+        Raises
+        ------
+        AlreadyTrainingError
+            If another thread is training the estimator.  A callback may save the estimator that is
+            being trained, once that is fitted.
         """
         from ratoon.estimators.files import save
 
         save(self, path, optimizer=optimizer)
+
+    def __getstate__(self) -> Any:
+        # A pickle of a network that another thread is rewiring would be of two moments.
+        with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
+            return super().__getstate__()
 
     # --------------------------------------------------------------------------- scikit-learn
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon import guard
 from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.state import from_state, to_state
@@ -27,6 +28,8 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
 
     Raises
     ------
+    AlreadyTrainingError
+        If another thread is training the estimator.
     InvalidParameterError
         If a parameter was set to an impossible value after the fit, which could not be loaded.
 
@@ -42,8 +45,9 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
     >>> again.classes_.tolist()
     ['ill', 'well']
     """
-    check_is_fitted(estimator)
-    write_document(Document(*to_state(estimator)), path, optimizer=optimizer)
+    with guard.reading(estimator, name=f"this {type(estimator).__name__}", action="saving"):
+        check_is_fitted(estimator)
+        write_document(Document(*to_state(estimator)), path, optimizer=optimizer)
 
 
 def load(path: PathLike) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import count, pairwise
 
@@ -25,6 +25,7 @@ from ratoon.initialise import connections_wanted
 from ratoon.kernels import LANES, Rule, Step
 from ratoon.kernels.types import checked_dtype, is_bfloat16
 from ratoon.layers import SparseLayer
+from ratoon.memory import require_memory
 from ratoon.network import SparseMLP
 
 BLOCK = 32
@@ -39,7 +40,26 @@ _STATISTICS_BYTES = 3 * 2**20  # a block of samples, and what it is made from
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class PlannedMemory:
+    """Bytes that a fit needs, without the data itself."""
+
+    parameter_bytes: int
+    workspace_bytes: int
+    rewiring_bytes: int
+    scaling_bytes: int
+    best_copy_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        """Memory at the peak."""
+        # The working space is kept for the next epoch during a rewiring.
+        temporary = self.workspace_bytes + self.rewiring_bytes
+        lasting = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
+        return max(lasting + temporary, _STATISTICS_BYTES)
+
+
+@dataclass(frozen=True)
+class FitPlan(PlannedMemory):
     """What a fit needs, without the data itself.
 
     Where `fit` would solve in closed form, the figures are those of a training instead.
@@ -60,11 +80,6 @@ class FitPlan:
     batch_size: int
     n_epochs: int
     n_threads: int
-    parameter_bytes: int
-    workspace_bytes: int
-    rewiring_bytes: int
-    scaling_bytes: int
-    best_copy_bytes: int
     seconds_per_step: float
     seconds_per_epoch: float
 
@@ -72,14 +87,6 @@ class FitPlan:
     def n_connections(self) -> int:
         """Connections of all layers."""
         return sum(self.connections)
-
-    @property
-    def peak_bytes(self) -> int:
-        """Memory at the peak."""
-        # The working space is kept for the next epoch during a rewiring.
-        temporary = self.workspace_bytes + self.rewiring_bytes
-        lasting = self.parameter_bytes + self.best_copy_bytes + self.scaling_bytes
-        return max(lasting + temporary, _STATISTICS_BYTES)
 
     @property
     def seconds(self) -> float:
@@ -124,13 +131,54 @@ def make_plan(
 
     ``n_allowed`` are the positions that layers with a limit may use.
     """
-    n_threads = settings.n_threads
-    widths = settings.widths(shape)
-    layers = list(pairwise(widths))
-    connections = settings.connections or tuple(
-        connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
-        for layer in layers  # raises for the layer that would have none
+    connections = _connections(settings, shape)
+    per_step, per_epoch = seconds_of(settings, shape, connections, settings.n_threads)
+    return FitPlan(
+        **asdict(planned_memory(settings, shape, n_allowed=n_allowed)),
+        solver=settings.solver,
+        reason=settings.reason,
+        widths=settings.widths(shape),
+        connections=connections,
+        dtype=settings.dtype,
+        batch_size=settings.batch_size,
+        n_epochs=settings.max_iter,
+        n_threads=settings.n_threads,
+        seconds_per_step=per_step,
+        seconds_per_epoch=per_epoch,
     )
+
+
+def check_memory(settings: Settings, shape: Shape) -> None:
+    """Raise if a fit needs more memory than there is.
+
+    Raises
+    ------
+    NotEnoughMemoryError
+        With both figures and the parameters to change.
+    """
+    widths = settings.widths(shape)
+    connections = _connections(settings, shape)
+    factor = "density" if settings.epsilon is None else "epsilon"
+    require_memory(
+        planned_memory(settings, shape).peak_bytes,
+        f"a network {' -> '.join(f'{width:,}' for width in widths)} of {sum(connections):,}"
+        f" connections",
+        f"Reduce `hidden_layer_sizes` or `{factor}`; `model.plan(...)` shows what is needed.",
+    )
+
+
+def _connections(settings: Settings, shape: Shape) -> tuple[int, ...]:
+    return settings.connections or tuple(
+        connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
+        for layer in pairwise(settings.widths(shape))  # raises for the layer that would have none
+    )
+
+
+def planned_memory(
+    settings: Settings, shape: Shape, *, n_allowed: tuple[int, ...] = ()
+) -> PlannedMemory:
+    """Count the memory of a fit; ``n_allowed`` as in `make_plan`."""
+    widths, connections = settings.widths(shape), _connections(settings, shape)
     size = checked_dtype(settings.dtype).itemsize
     weight_size = 2 if is_bfloat16(settings.dtype) else size
     n_states = settings.optimizer.n_states
@@ -140,25 +188,14 @@ def make_plan(
     parameters += _INDEX_BYTES * sum(n_allowed)
     rewires = settings.evolution.schedule.until > 0
     within = max(n_allowed, default=0) * _DRAWING_BYTES
-    per_step, per_epoch = seconds_of(settings, shape, connections, n_threads)
-    return FitPlan(
-        solver=settings.solver,
-        reason=settings.reason,
-        widths=widths,
-        connections=connections,
-        dtype=settings.dtype,
-        batch_size=settings.batch_size,
-        n_epochs=settings.max_iter,
-        n_threads=n_threads,
+    return PlannedMemory(
         parameter_bytes=parameters,
-        workspace_bytes=workspace_bytes(widths, settings.batch_size, size, n_threads)
+        workspace_bytes=workspace_bytes(widths, settings.batch_size, size, settings.n_threads)
         # Large minibatches are computed in blocks whose gradients are added up.
         + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
-        seconds_per_step=per_step,
-        seconds_per_epoch=per_epoch,
     )
 
 

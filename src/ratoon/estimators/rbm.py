@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ratoon import guard
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
@@ -196,10 +197,11 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self
         """
         del y
-        x = self._checked(X, reset=True)
-        self._start(x)
-        for _ in range(self.n_iter):
-            self._run_epoch(x)
+        with guard.training(self, name=f"this {type(self).__name__}", nested=False):
+            x = self._checked(X, reset=True)
+            self._start(x)
+            for _ in range(self.n_iter):
+                self._run_epoch(x)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -208,11 +210,12 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``n_iter`` calls with the same samples give the same result as `fit`.
         """
         del y
-        is_first = not hasattr(self, "_training")
-        x = self._checked(X, reset=is_first)
-        if is_first:
-            self._start(x)
-        self._run_epoch(x)
+        with guard.training(self, name=f"this {type(self).__name__}", nested=False):
+            is_first = not hasattr(self, "_training")
+            x = self._checked(X, reset=is_first)
+            if is_first:
+                self._start(x)
+            self._run_epoch(x)
         return self
 
     def _checked(self, X: Any, *, reset: bool) -> Samples:

@@ -12,6 +12,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.initialise.counts import connections_wanted
 from ratoon.initialise.patterns import fan_in, scale_free, small_world
 from ratoon.kernels.absent import slots_of
+from ratoon.memory import require_memory
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.topology import Topology, Within
 
@@ -21,6 +22,8 @@ PATTERNS: dict[str, Callable[..., Topology]] = {
     "scale_free": scale_free,
 }
 STARTS = ("exact", "paper", *PATTERNS)
+
+_BYTES_PER_CONNECTION = 8  # an index and what it is drawn from, or an index and a weight
 
 
 def start_topology(
@@ -61,6 +64,11 @@ def start_topology(
     if start not in STARTS:
         raise InvalidParameterError(f"`start` must be one of {STARTS}, got {start!r}.")
     wanted = connections_wanted(shape, epsilon=epsilon, density=density)
+    require_memory(
+        wanted * _BYTES_PER_CONNECTION,
+        f"a layer {shape[0]:,} -> {shape[1]:,} of {wanted:,} connections",
+        "Reduce the widths, or the number of connections (`epsilon` or `density`).",
+    )
     if start == "paper":
         n_draws = wanted if epsilon is None else round(epsilon * (shape[0] + shape[1]))
         wanted = _distinct_of(n_draws, shape[0] * shape[1], seed)

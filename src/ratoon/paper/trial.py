@@ -29,6 +29,7 @@ from ratoon.evolution import SET, Strategy
 from ratoon.experiments.split import split_rows
 from ratoon.history import EpochRecord, History
 from ratoon.kernels import Scaling
+from ratoon.nesting import parse_json
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.samples.statistics import feature_statistics
@@ -298,7 +299,7 @@ def _key(what: dict[str, Any]) -> str:
 
 def _read(path: Path, what: dict[str, Any]) -> TrialResult | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
         if found["what"] != json.loads(json.dumps(what)):
             return None
         fields = {**found["result"], "widths": tuple(found["result"]["widths"])}

@@ -100,6 +100,23 @@ class SparseSamples(Samples):
         """Return some of the rows, by default all, with their zeros."""
         return np.asarray(self.matrix[rows].toarray())
 
+    def select_features(self, features: Array) -> SparseSamples:
+        """Return these features only, which are ascending, in time of the stored values.
+
+        Examples
+        --------
+        >>> x = SparseSamples(checked_csr(scipy.sparse.eye_array(3)))
+        >>> x.select_features(np.array([0, 2])).dense().tolist()
+        [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+        """
+        matrix = self.matrix
+        places = np.minimum(np.searchsorted(features, matrix.indices), features.size - 1)
+        kept = features[places] == matrix.indices
+        before = np.concatenate([[0], np.cumsum(kept)])
+        parts = matrix.data[kept], places[kept], before[matrix.indptr]
+        shape = (matrix.shape[0], features.size)
+        return SparseSamples(scipy.sparse.csr_array(parts, shape=shape))
+
 
 def wrap(x: Any) -> Samples:
     """Return an array or a SciPy matrix as samples; indices are checked, values are not.

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from ratoon.errors import InvalidInputError
+from ratoon.nesting import check_json_depth
 
 MAX_DIGITS = 20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -35,14 +36,13 @@ def parse(text: str, *, max_depth: int) -> Any:
     ...
     ValueError: the key 'a' occurs twice
     """
+    check_json_depth(text, max_depth)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if depth_of(value) > max_depth:
-        raise ValueError(f"nested more than {max_depth} deep")
     # A lone surrogate can only come from an escape, and encoding the value finds it.
     if _SURROGATE.search(text) and not _is_text(json.dumps(value, ensure_ascii=False)):
         raise ValueError("not valid Unicode: a string has a lone surrogate")
@@ -93,23 +93,6 @@ def check_plain(value: Any, name: str) -> None:
             raise InvalidInputError(f"`{name}` is an integer of more than 64 bits.")
     elif value is not None and kind is not bool:
         raise InvalidInputError(f"`{name}` cannot be stored as JSON: it is a {kind.__name__}.")
-
-
-def depth_of(value: Any) -> int:
-    """Return how deeply containers are nested, without recursion.
-
-    Examples
-    --------
-    >>> depth_of({"a": [1, [2]], "b": 3}), depth_of(3)
-    (3, 0)
-    """
-    depth = 0
-    level = [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        parts = [item.values() if isinstance(item, dict) else item for item in level]
-        level = [inner for part in parts for inner in part]
-    return depth
 
 
 def _is_text(text: str) -> bool:

@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from ratoon import guard
 from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.evolution import (
     Clock,
@@ -177,7 +178,17 @@ class Evolver:
         return Clock(self.steps_done, self.steps_per_epoch or total, total)
 
     def step(self) -> int:
-        """Count one step, rewire if due, and return the number of new connections."""
+        """Count one step, rewire if due, and return the number of new connections.
+
+        Raises
+        ------
+        AlreadyTrainingError
+            If another thread is in `step` or `rewire` of this evolver.
+        """
+        with guard.training(self, name="the model of this Evolver"):
+            return self._step()
+
+    def _step(self) -> int:
         if isinstance(self.strategy, StatefulStrategy) and self._is_watched(self.steps_done):
             self.strategy_state = self.strategy.watch(
                 self.strategy_state, self._layer_states(), self.clock
@@ -189,7 +200,8 @@ class Evolver:
 
     def rewire(self) -> int:
         """Rewire now and return the number of new connections."""
-        n_grown = self._rewire()
+        with guard.training(self, *self.layers, name="the model of this Evolver"):
+            n_grown = self._rewire()
         if (group := group_of(self.model)) is not None:
             check_agreement(self.layers, group)
         return n_grown

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon import guard
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine
 from ratoon.errors import DivergenceError
@@ -62,6 +63,10 @@ class ContrastiveTraining:
 
     def run_epoch(self, rows_of: Rows, n_samples: int) -> EpochRecord:
         """Take one step per minibatch; rewire before the steps where that is due."""
+        with guard.training(self.machine, self.machine.layer, name="this machine"):
+            return self._run_epoch(rows_of, n_samples)
+
+    def _run_epoch(self, rows_of: Rows, n_samples: int) -> EpochRecord:
         plan, machine = self.plan, self.machine
         clock = self._clock(n_samples)
         batch = plan.batch_for(n_samples)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon import guard
 from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.evolution import (
@@ -237,7 +238,17 @@ class Training:
                     runner.finish()
 
     def run_epoch(self) -> EpochRecord:
-        """Train for one epoch; rewire before the steps where that is due; evaluate; record."""
+        """Train for one epoch; rewire before the steps where that is due; evaluate; record.
+
+        Raises
+        ------
+        AlreadyTrainingError
+            If another thread is training the same network or one of its layers.
+        """
+        with guard.training(self.state, *self.network.layers, name="this network"):
+            return self._run_epoch()
+
+    def _run_epoch(self) -> EpochRecord:
         epoch, state, runner = self.epochs_done, self.state, self._step_runner()
         n_samples = self.data.n_samples
         clock = self.plan.clock(epoch, n_samples)

@@ -27,6 +27,7 @@ from ratoon.datasets.optional import require
 from ratoon.datasets.public.registry import KnownDataset, find_dataset
 from ratoon.datasets.read import read
 from ratoon.errors import FormatError, RatoonError
+from ratoon.nesting import parse_json
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of bytes received and the number expected, if known."""
@@ -99,7 +100,7 @@ class ResumingDownloader:
 
     def _tag(self) -> str | None:
         try:
-            tag = json.loads(self._tag_file.read_text(encoding="utf-8"))["tag"]
+            tag = parse_json(self._tag_file.read_text(encoding="utf-8"))["tag"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return str(tag) if tag else None
@@ -310,7 +311,7 @@ def _digest(path: Path, limits: Limits) -> str:
 
 def _records(home: Path) -> dict[str, str]:
     try:
-        found = json.loads((home / _CHECKSUMS).read_text(encoding="utf-8"))
+        found = parse_json((home / _CHECKSUMS).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError:
