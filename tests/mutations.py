@@ -1,8 +1,8 @@
 """Mutation testing: break one promise at a time, and see the tests that guard it fail.
 
-Run it with ``make mutations``.  Every mutation is applied to a temporary copy of the sources.  Its
-tests must pass without it and fail with it.  A mutation that survives is an error: the tests
-guard nothing, or the code it changed is redundant.
+Run it with ``make mutations``.  Every mutation of ``mutations.toml`` is applied to a temporary copy
+of the sources.  Its tests must pass without it and fail with it.  A mutation that survives is an
+error: the tests guard nothing, or the code it changed is redundant.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+TABLE = Path(__file__).with_suffix(".toml")
 # An editable installation imports from the working tree whatever the path says.
 SITE = """
 import sys
@@ -38,168 +40,20 @@ class Mutation:
     new: str
     tests: tuple[str, ...]
 
-    @classmethod
-    def of(cls, promise: str, file: str, old: str, new: str, *tests: str) -> Mutation:
-        """Return a mutation of a file of the package; tests are relative to ``tests/``."""
-        return cls(promise, f"src/ratoon/{file}", old, new, tuple(f"tests/{t}" for t in tests))
 
-
-M = Mutation.of
-MUTATIONS = (
-    # ------------------------------------------------ same bits for the same seed, on any threads
-    M(
-        "every epoch has an order of its own",
-        "training/loop.py",
-        'derive_generator(self.plan.seed, "shuffle", epoch)',
-        'derive_generator(self.plan.seed, "shuffle", 0)',
-        "training/test_loop.py::test_every_epoch_has_an_order_of_its_own_and_all_samples_in_it",
-    ),
-    M(
-        "all random numbers follow from the seed",
-        "training/loop.py",
-        'derive_seed(self.plan.seed, "rewire", clock.step)',
-        'derive_seed(0, "rewire", clock.step)',
-        "training/test_loop.py::test_every_use_of_random_numbers_depends_on_the_seed",
-    ),
-    M(
-        "a seed never changes its meaning",
-        "rng.py",
-        "zlib.crc32(purpose.encode())",
-        "zlib.adler32(purpose.encode())",
-        "test_rng.py::test_seeds_equal_the_recorded_values",
-    ),
-    M(
-        "layers of equal shape have different connections",
-        "network.py",
-        'derive_seed(seed, "layer", index)',
-        'derive_seed(seed, "layer", 0)',
-        "test_network.py::test_layers_of_equal_shape_have_different_connections",
-    ),
-    M(
-        "the number of threads changes no bit",
-        "training/loop.py",
-        'dropout_seed=derive_seed(self.plan.seed, "dropout"),\n            first_step',
-        'dropout_seed=derive_seed(self.plan.seed, "dropout") + self.plan.n_threads,\n'
-        "            first_step",
-        "training/test_loop.py::test_the_number_of_threads_changes_no_byte",
-    ),
-    M(
-        "rewiring in place and by the general path are the same",
-        "evolution/set.py",
-        "kept = strongest_of_each_sign(layer.weights, self.fraction(clock))",
-        "kept = strongest_of_each_sign(abs(layer.weights), self.fraction(clock))",
-        "evolution/test_set.py",
-    ),
-    # ------------------------------------------------------------------------ resuming is exact
-    M(
-        "the memory of a strategy is in a checkpoint",
-        "storage/training_state.py",
-        '"evolving": state.evolution_state is not None,',
-        '"evolving": False,',
-        "storage/test_training_state.py",
-    ),
-    M(
-        "a resumed training has the memory of its strategy",
-        "training/state.py",
-        "        self.evolution_state = other.evolution_state\n",
-        "",
-        "storage/test_checkpoint.py::test_every_strategy_resumes_to_the_same_bits",
-    ),
-    M(
-        "momentum is in a checkpoint",
-        "storage/write.py",
-        "replace_file(path, _filler(document), check=verify_file)",
-        "replace_file(path, _filler(document.without_optimizer()), check=verify_file)",
-        "storage/test_checkpoint.py::test_a_stopped_training_resumes_to_the_same_bits",
-    ),
-    M(
-        "patience counts across a resumption",
-        "training/stopping.py",
-        "        self.n_waited = other.n_waited\n",
-        "",
-        "storage/test_checkpoint.py::test_early_stopping_resumes_to_the_same_bits",
-    ),
-    M(
-        "replaced connections count across a resumption",
-        "training/state.py",
-        "        self.rewired_by_layer = list(other.rewired_by_layer)\n",
-        "",
-        "storage/test_checkpoint.py::test_every_strategy_resumes_to_the_same_bits",
-    ),
-    M(
-        "another training is refused",
-        "storage/checkpoint.py",
-        "        if lines:\n            if any",
-        "        if not lines:\n            if any",
-        "storage/test_checkpoint.py::test_another_training_is_refused_with_what_differs",
-    ),
-    M(
-        "a snapshot does not change with later epochs",
-        "training/state.py",
-        "return replace(self.snapshot(), network=self.network.copy())",
-        "return self.snapshot()",
-        "storage/test_checkpoint.py::test_a_signal_within_an_epoch_leaves_the_last_completed_epoch",
-        "training/test_state.py",
-    ),
-    # --------------------------------------------------------------------------- files are safe
-    M(
-        "every flipped bit is refused",
-        "storage/read.py",
-        """self._digest == f"sha256:{self._seen.hexdigest()}\"""",
-        "len(self._digest) == 71",
-        "storage/test_damage.py::test_every_flipped_bit_is_refused",
-    ),
-    M(
-        "a key that occurs twice is refused",
-        "storage/strict_json.py",
-        "if len(found) != len(pairs):",
-        "if len(found) > len(pairs):",
-        "storage/test_damage.py::test_headers_that_are_not_strict_json_are_refused",
-    ),
-    M(
-        "NaN in a header is refused",
-        "storage/strict_json.py",
-        "    parse_constant=_refuse_constant,\n",
-        "",
-        "storage/test_damage.py::test_headers_that_are_not_strict_json_are_refused",
-    ),
-    M(
-        "a file is on disk before it gets its name",
-        "storage/atomic.py",
-        "        fill(descriptor)\n        _sync(descriptor)\n",
-        "        fill(descriptor)\n",
-        "storage/test_atomic.py::test_files_are_brought_to_disk_before_they_get_their_name",
-    ),
-    M(
-        "a write that fails leaves no temporary file",
-        "storage/atomic.py",
-        "left = not done and not _removed(temporary)",
-        "left = not done",
-        "storage/test_atomic.py::test_a_full_disk_keeps_the_old_file_and_raises_a_clear_error",
-    ),
-    M(
-        "prediction without compiled code notices damage",
-        "inference.py",
-        "len(digest) != 64 or found.hexdigest().encode() != digest",
-        "len(digest) != 64",
-        "test_inference.py::test_a_flipped_byte_anywhere_is_noticed",
-    ),
-    M(
-        "no index of a sparse matrix from outside is trusted",
-        "samples/csr.py",
-        '    _check_range(indices, n_minor, "", source, error)\n',
-        "",
-        "samples/test_csr.py::test_damaged_indices_are_refused",
-    ),
-    M(
-        "no index pointer of a sparse matrix from outside is trusted",
-        "samples/csr.py",
-        "indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or",
-        "indptr[0] != 0 or",
-        "samples/test_csr.py::test_damaged_indices_are_refused",
-        "samples/test_checked.py::test_index_pointers_out_of_order_are_refused",
-    ),
-)
+def read_table() -> list[Mutation]:
+    """Return the mutations of the table; files are in the package, tests in ``tests/``."""
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["mutation"]
+    return [
+        Mutation(
+            promise=entry["promise"],
+            file=f"src/ratoon/{entry['file']}",
+            old=entry["old"],
+            new=entry["new"],
+            tests=tuple(f"tests/{test}" for test in entry["tests"]),
+        )
+        for entry in table
+    ]
 
 
 def prepare(folder: Path) -> dict[str, str]:
@@ -249,7 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Break promises, and see their tests fail.")
     parser.add_argument("--only", default="", help="text that the promise or the file contains")
     only = parser.parse_args().only
-    chosen = [one for one in MUTATIONS if only in one.promise or only in one.file]
+    chosen = [one for one in read_table() if only in one.promise or only in one.file]
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="ratoon-mutations-") as name:
         folder = Path(name)
