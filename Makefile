@@ -13,10 +13,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
-.PHONY: test-research fuzz soak audit clean
+.PHONY: test-research mutations fuzz soak audit clean
 
 help:
-	@echo "make demo | test | test-research | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
+	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -83,6 +83,10 @@ unit: $(VENV)/test.stamp build
 # The scripts in benchmarks/ have tests of their own, which are no part of `make test`.
 test-research: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest benchmarks/tests --numprocesses $(WORKERS) --dist loadfile
+
+# Break promises one at a time, in a copy of the sources, and see the tests that guard them fail.
+mutations: $(VENV)/test.stamp build
+	$(BIN)/python tests/mutations.py $(ARGS)
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

@@ -62,6 +62,14 @@ def test_probabilities_and_labels_are_those_of_the_classifier(how):
     np.testing.assert_array_equal(found["label"], model.predict(X))
 
 
+def test_outliers_are_clipped_as_by_the_classifier():
+    model = SparseMLPClassifier((20,), clip=1.5, max_iter=3, random_state=0).fit(X, LABELS)
+
+    found = run(to_onnx(model), 9.0 * X)["probabilities"]
+
+    np.testing.assert_allclose(found, model.predict_proba(9.0 * X), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("classes", [[5, 7], [False, True], [0.0, 1.0]], ids=str)
 def test_labels_keep_their_type(classes):
     y = np.array(classes)[RNG.integers(2, size=70)]

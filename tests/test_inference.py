@@ -77,6 +77,12 @@ def test_predictions_are_those_of_the_estimator(name, from_file, tmp_path):
         np.testing.assert_array_equal(predictor.classes, model.classes_)
 
 
+def test_outliers_are_clipped_as_by_the_estimator():
+    model = classifier(clip=1.5)
+    found = Predictor.of(model).predict_proba(9.0 * X)
+    np.testing.assert_allclose(found, model.predict_proba(9.0 * X), rtol=1e-4, atol=1e-5)
+
+
 def test_a_network_gives_its_raw_outputs():
     network = SparseMLP.start((12, 30, 5), density=0.2, seed=0, dtype=np.float64)
 

@@ -98,6 +98,21 @@ def test_the_estimator_is_fitted_to_the_data_set_itself(ratoon, table, monkeypat
     assert data.class_names == ("ill", "well")
 
 
+def test_test_samples_are_scored_and_not_trained_on(ratoon, table, monkeypatch):
+    rows = {}
+    for name in ("fit", "score"):
+        called = getattr(package.SparseMLPClassifier, name)
+
+        def spy(self, X, *args, name=name, called=called, **kwargs):
+            rows[name] = set(X.sample_names)
+            return called(self, X, *args, **kwargs)
+
+        monkeypatch.setattr(package.SparseMLPClassifier, name, spy)
+    assert ratoon("train", table, *QUICK, "--test", "0.25").code == 0
+    assert (len(rows["fit"]), len(rows["score"])) == (45, 15)
+    assert not rows["fit"] & rows["score"]
+
+
 def test_quiet_and_progress_give_the_same_closed_form_model(ratoon, tmp_path):
     # Few samples, many features and no options: the network is solved in closed form.
     np.savez(

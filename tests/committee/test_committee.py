@@ -52,6 +52,20 @@ def test_a_committee_is_the_same_for_the_same_seed(make_classes):
     assert sum(first.shares.values()) == pytest.approx(1.0)
 
 
+def test_the_network_has_the_temperature_and_the_boundary(make_classes, monkeypatch):
+    def outputs(temperature, shift):
+        monkeypatch.setattr("ratoon.committee.fit.best_temperature", lambda *_: temperature)
+        monkeypatch.setattr("ratoon.committee.fit.boundary_shift", lambda *_: np.array(shift))
+        return fit_committee(problem, 0).network.outputs(problem.x)
+
+    problem = make_classes(n_samples=30, n_features=100)
+    plain, sharp = outputs(1.0, [0.0, 0.0]), outputs(4.0, [0.0, 0.0])
+    moved = outputs(4.0, [0.5, -0.5])
+    # Sums of several thousand products in float32.
+    np.testing.assert_allclose(sharp, 4.0 * plain, atol=1e-3)
+    np.testing.assert_allclose(moved, sharp - [2.0, -2.0], atol=1e-3)
+
+
 def test_temperature_improves_the_log_loss_of_validation_samples():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=400)

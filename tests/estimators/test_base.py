@@ -256,9 +256,12 @@ def test_early_stopping_keeps_the_best_network(rng):
 
 def test_the_score_of_the_kept_network_is_the_best_one(two_classes):
     X, y = two_classes
+    y = np.where(np.arange(90) % 5 == 0, 1 - y, y)  # with wrong labels the score falls again
     eval_set = (X[60:], y[60:])
-    model = small(early_stopping=True, max_iter=40).fit(X[:60], y[:60], eval_set=eval_set)
+    how = {"learning_rate_init": 0.05, "max_iter": 40, "n_iter_no_change": 20}
+    model = small(early_stopping=True, **how).fit(X[:60], y[:60], eval_set=eval_set)
     assert model.score(*eval_set) == max(model.validation_scores_)
+    assert model.validation_scores_[-1] < max(model.validation_scores_)
 
 
 def test_an_eval_set_is_scored_even_without_early_stopping(two_classes):
@@ -274,6 +277,23 @@ def test_rows_held_back_do_not_reach_the_scaling(rng):
     y = rng.integers(2, size=100)
     held = small(early_stopping=True, validation_fraction=0.5).fit(X, y).network_.scaling.shift
     assert not np.allclose(held, X.mean(axis=0))
+
+
+@pytest.mark.parametrize("how", [{}, {"start": "f"}, {"evolution": "guided_set"}], ids=str)
+def test_held_out_rows_change_nothing_that_is_learnt(two_classes, equal_networks, how):
+    X, y = two_classes
+    held = []
+
+    class Note(Callback):
+        def on_fit_begin(self, training):
+            held[:] = np.setdiff1d(np.arange(90), training.data.rows)
+
+    how = {"restore_best": False, "n_iter_no_change": 20, "callbacks": Note(), **how}
+    one = small(early_stopping=True, **how).fit(X, y)
+    assert len(held) == 9
+    other = X.copy()
+    other[held] = 5.0 - 3.0 * other[held]
+    equal_networks(one.network_, small(early_stopping=True, **how).fit(other, y).network_)
 
 
 def test_partial_fit_cannot_hold_samples_back(two_classes):

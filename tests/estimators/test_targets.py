@@ -6,6 +6,7 @@ from ratoon.errors import InvalidInputError
 from ratoon.estimators.targets import (
     balanced_weights,
     class_probabilities,
+    class_weights,
     codes_of,
     encode_labels,
     label_probabilities,
@@ -46,6 +47,11 @@ def test_labels_of_their_own_need_not_sum_to_one():
 def test_balanced_weights_consider_sample_weights():
     codes = np.array([0, 1, 1])
     assert_allclose(balanced_weights(codes, 3, np.array([2.0, 1.0, 1.0])), [1.0, 1.0, 0.0])
+
+
+def test_class_weights_are_multiplied_with_sample_weights():
+    found = class_weights({"a": 3.0}, np.array(["a", "b"]), np.array([0, 1]), np.array([2.0, 5.0]))
+    assert_allclose(found, [6.0, 5.0])
 
 
 @pytest.mark.parametrize("y", [["z"], ["0"], ["b", "c"]])

@@ -63,6 +63,7 @@ def test_an_epoch_reads_every_block_once_and_shuffles_the_rows_of_a_group(stored
     for first in range(0, 500, 7):  # minibatches that overlap groups
         np.asarray(x[order[first : first + 7]])
     assert source.rows_read == 500
+    assert len(x.reader._kept) == 4, "the blocks of one group are in memory"
     first_group = order[:80]
     assert len(set((first_group // 20).tolist())) == 4
     assert np.count_nonzero(np.diff(first_group // 20)) > 30

@@ -322,14 +322,18 @@ def test_the_other_kind_is_refused_when_one_is_asked_for():
         b'{"a":1}\n',
         b'{"a":1' + b" " * 9 + b"}" + b" " * 16,
         b"[]",
-        b"{}",
-        b'{"__metadata__":{}}',
     ],
     ids=lambda raw: repr(raw[:24]),
 )
 def test_headers_that_are_not_strict_json_are_refused(header):
     header += b" " * (-len(header) % 8)
-    refusal(len(header).to_bytes(8, "little") + header)
+    assert "rule 3," in refusal(len(header).to_bytes(8, "little") + header)
+
+
+@pytest.mark.parametrize("header", [b"{}", b'{"a":1}', b'{"__metadata__":{}}'])
+def test_headers_without_metadata_are_refused(header):
+    header += b" " * (-len(header) % 8)
+    assert "rule 4," in refusal(len(header).to_bytes(8, "little") + header)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2**20 + 8, 2**63, 2**64 - 1, 12])

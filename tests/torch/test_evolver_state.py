@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -17,7 +18,9 @@ from ratoon.torch import Evolver  # noqa: E402
 from tests.torch.cases import Counting, fresh, one_step, small_model  # noqa: E402
 
 
-@pytest.mark.parametrize("strategy", ["set", "rigl", Counting()], ids=["set", "rigl", "own"])
+@pytest.mark.parametrize(
+    "strategy", ["set", "rigl", "dsr", Counting()], ids=["set", "rigl", "dsr", "own"]
+)
 def test_resuming_from_saved_states_is_exact(strategy, tmp_path):
     data = torch.randn(10, 8, 30)
     model, optimizer, evolver = fresh(strategy)
@@ -38,6 +41,9 @@ def test_resuming_from_saved_states_is_exact(strategy, tmp_path):
 
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, other_model.state_dict()[name]), name
+    assert other_evolver.strategy_state.keys() == evolver.strategy_state.keys()
+    for name, array in evolver.strategy_state.items():
+        np.testing.assert_array_equal(other_evolver.strategy_state[name], array)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])

@@ -296,6 +296,24 @@ def test_the_seed_decides_about_everything():
     assert not np.array_equal(trained(1).layers[0].weights, trained(2).layers[0].weights)
 
 
+@pytest.mark.parametrize(
+    ("plan", "dropout"),
+    [({"shuffle": True}, 0.0), ({"shuffle": False}, 0.2), ({"evolution": SET()}, 0.0)],
+    ids=["order of samples", "dropout", "rewiring"],
+)
+def test_every_use_of_random_numbers_depends_on_the_seed(plan, dropout):
+    def trained(seed):
+        run = training(
+            TrainingPlan(**{"n_epochs": 2, "shuffle": False, "seed": seed, **plan}),
+            start(dropout=dropout),
+        )
+        run.run()
+        return run.network.layers[0]
+
+    one, other = trained(1), trained(2)
+    assert one.topology != other.topology or not np.array_equal(one.weights, other.weights)
+
+
 # ------------------------------------------------------------------------------------ minibatches
 
 
