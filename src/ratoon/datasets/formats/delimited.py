@@ -139,13 +139,13 @@ def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
 
 def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
     """Yield numbered lines; blank lines and comments are skipped."""
-    is_gct = False
+    skips_next = False
     for number, line in enumerate(read_lines(path, limits), 1):
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            is_gct = line.startswith((b"#1.2", b"#1.3"))
-        if number == 2 and is_gct:
-            continue  # the size of the table, which is not needed
+            skips_next = line.startswith((b"#1.2", b"#1.3"))
+        elif skips_next and line:
+            skips_next = False  # the size of a GCT table, which is not needed
+            continue
         if line and not line.startswith(b"#") and not line.isspace():
             yield number, line
 
