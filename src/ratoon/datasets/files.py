@@ -228,8 +228,9 @@ class GzipStream:
 def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
     """Yield the lines of a text file, gzipped or not, without their line ends.
 
-    Lines end in LF, CR LF or CR, also in a mixture; a byte order mark is removed.  Only one line and one chunk of the file are in memory; a line above the limit is refused
-    before it is complete.
+    Lines end in LF, CR LF or CR, also in a mixture; a byte order mark is removed.  Only one line
+    and one chunk of the file are in memory; a line above the limit is refused before it is
+    complete.
     """
     with open_regular(path, limits) as file:
         head = file.read(_CHUNK)
