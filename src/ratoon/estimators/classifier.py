@@ -350,6 +350,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
                 f"y has one class only, {self.classes_[:1].tolist()!r}: a classifier needs at"
                 f" least two.{unweighted}"
             )
+        class_weights(self.class_weight, self.classes_, codes, weights)  # raises if impossible
 
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
         y = labelled.y

@@ -152,10 +152,19 @@ def class_weights(
                 f"`class_weight` names classes that y does not have: {unknown}.\n"
                 f"  The classes are {known[:20]}."
             )
-        per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        try:
+            per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        except (TypeError, ValueError, OverflowError):
+            per_class = np.array([np.nan])
         if not (np.isfinite(per_class).all() and (per_class >= 0).all()):
             raise InvalidParameterError(
                 f"`class_weight` must hold finite numbers, none negative, got {class_weight!r}."
+            )
+        if np.count_nonzero(per_class) < 2:
+            raise InvalidParameterError(
+                f"`class_weight` must be positive for at least two classes, got {class_weight!r};"
+                " samples of weight 0 do not count.\n"
+                "  Leave out the samples of a class that must not count."
             )
     else:
         raise InvalidParameterError(
