@@ -188,7 +188,7 @@ audit: $(VENV)/core.stamp
 # What takes hours, within so many minutes altogether.
 MINUTES ?= 30
 soak: $(VENV)/test.stamp build
-	$(BIN)/python -m pytest tests/soak -m soak --minutes $(MINUTES)
+	$(BIN)/python -m pytest tests/soak tests/adversary -m soak --minutes $(MINUTES)
 
 clean:
 	rm -rf build dist .venv-* htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache \

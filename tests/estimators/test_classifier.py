@@ -180,6 +180,12 @@ def test_targets_that_cannot_be_learnt_are_refused(two_classes, y, message):
     [
         ({7: 1.0}, "names classes that y does not have"),
         ({0: -1.0}, "none negative"),
+        ({0: float("nan")}, "none negative"),
+        ({0: float("inf")}, "none negative"),
+        ({0: "heavy"}, "must hold finite numbers"),
+        ({0: None}, "must hold finite numbers"),
+        ({0: 0.0, 1: 0.0}, "positive for at least two classes"),
+        ({0: 0.0}, "positive for at least two classes"),
         ("equal", "must be None"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
@@ -100,3 +101,57 @@ def test_decompositions_use_one_blas_thread_and_restore_the_limit(monkeypatch):
     assert inside
     assert all(1 in threads for threads in inside)
     assert blas_threads() == before
+
+
+def decomposed_sizes(monkeypatch):
+    """Record the sizes of all matrices that are decomposed."""
+    sizes = []
+
+    def watch(module, name):
+        decompose = getattr(module, name)
+
+        def watched(matrix, *args, **how):
+            sizes.append(max(matrix.shape))
+            return decompose(matrix, *args, **how)
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(np.linalg, "svd")
+    watch(np.linalg, "eigh")
+    watch(scipy.linalg, "eigh")
+    return sizes
+
+
+@pytest.mark.parametrize("shape", [(48, 24), (24, 48), (32, 32), (8, 999), (999, 8)])
+def test_many_rows_are_reduced_in_the_smaller_dimension(monkeypatch, shape):
+    rng = np.random.default_rng(0)
+    x, d = (rng.normal(size=(n, 4096)) for n in shape)
+    sizes = decomposed_sizes(monkeypatch)
+    recent = RecentGradients.empty(shape, np.float64)
+    for step in range(2):
+        recent = recent.with_minibatch((x, d), step, mu=0.9, max_columns=32)
+    assert sizes
+    assert max(sizes) <= min(shape)
+    left, values, right = np.linalg.svd(1.9 * x @ d.T, full_matrices=False)
+    rank = min(16, *shape)
+    assert recent.x.shape == (shape[0], rank)
+    assert_allclose(recent.x @ recent.d.T, left[:, :rank] * values[:rank] @ right[:rank], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_ways_of_reducing_give_the_same_product(monkeypatch, dtype):
+    batches = [(x.astype(dtype), d.astype(dtype)) for x, d in minibatches(4, batch=150)]
+    recent = remember(batches)
+    in_units = recent.of_rank(8, 3)
+    monkeypatch.setattr("ratoon.evolution.recent.MANY_COLUMNS", 10**9)
+    in_columns = recent.of_rank(8, 3)
+    assert in_units.x.dtype == in_columns.x.dtype == recent.x.dtype
+    expected = in_columns.x @ in_columns.d.T
+    tolerance = (1e-4 if dtype == np.float32 else 1e-9) * np.abs(expected).max()
+    assert_allclose(in_units.x @ in_units.d.T, expected, atol=tolerance)
+
+
+def test_many_rows_of_zeros_give_a_product_of_zero():
+    silent = (np.zeros((30, 4096)), np.zeros((20, 4096)))
+    recent = remember([silent] * 2, max_columns=8)
+    assert not (recent.x @ recent.d.T).any()

@@ -1,5 +1,6 @@
 """Schedules: factors of the learning rate by the progress of training."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +46,19 @@ def test_unknown_names_and_invalid_warm_ups_are_refused():
         make_schedule("linear")
     with pytest.raises(InvalidParameterError, match="in \\[0, 1\\)"):
         with_warm_up(constant, 1.0)
+
+
+@pytest.mark.parametrize(
+    "value", [-1.0, -1e-9, float("nan"), float("inf"), None, "0.1", 1j, [0.1], (), np.ones(2)]
+)
+def test_a_schedule_that_returns_no_rate_is_refused_before_training(value):
+    for schedule in (lambda p: value, lambda p: value if p >= 0.9 else 1.0):
+        with pytest.raises(InvalidParameterError, match="schedule returned"):
+            TrainingPlan(schedule=schedule)
+
+
+def test_a_schedule_that_returns_a_negative_number_later_is_refused_at_that_step():
+    plan = TrainingPlan(schedule=lambda p: -1.0 if p == 0.123 else 1.0)
+    assert plan.rate_at(Clock(0, 10, 100)) == 0.01
+    with pytest.raises(InvalidParameterError, match=r"-1\.0 for the progress 0\.123"):
+        plan.rate_at(Clock(123, 10, 1000))

@@ -4,6 +4,7 @@ import copy
 import errno
 import os
 import pickle
+import shutil
 import signal
 import stat
 
@@ -444,6 +445,23 @@ def test_two_trainings_cannot_use_one_directory(tmp_path):
                 finished(tmp_path)
 
     finished(tmp_path, before=[Second()], how={"n_epochs": 1})
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_training_whose_directory_was_made_anew_by_another_stops(tmp_path, every):
+    folder, trainings = tmp_path / "run", []
+
+    class Replace(Callback):
+        def on_epoch_end(self, training, record):
+            if training.epochs_done == 2:
+                trainings.append(training)
+                shutil.rmtree(folder)
+                finished(folder, how={"n_epochs": 1})
+
+    with pytest.raises(LockedError, match="deleted or replaced"):
+        finished(folder, before=[Replace()], every=every)
+    assert trainings[0].epochs_done < 6
+    assert CheckpointDirectory(folder).numbers() == [1]
 
 
 def test_the_directory_is_free_after_a_training_however_it_ended(tmp_path):

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ from ratoon.storage import (
     CheckpointWarning,
     Document,
     LockedError,
+    SaveError,
+    directory,
     write_document,
 )
 from ratoon.storage.directory import LOCK_NAME, DirectoryLock
@@ -211,3 +214,55 @@ def test_the_error_can_be_caught_as_ours(tmp_path):
     with pytest.raises(RatoonError):
         DirectoryLock(tmp_path).acquire()
     with_lock.release()
+
+
+def move_away(folder):
+    folder.rename(folder.with_name("moved away"))
+
+
+@pytest.mark.parametrize("remove", [shutil.rmtree, move_away])
+def test_a_directory_made_anew_by_another_is_not_written_to(tmp_path, remove):
+    folder = tmp_path / "run"
+    with CheckpointDirectory(folder) as mine:
+        mine.save(1, a_checkpoint(1))
+        remove(folder)
+        with CheckpointDirectory(folder) as other:
+            other.save(7, a_checkpoint(7))
+            with pytest.raises(LockedError, match="deleted or replaced while this process"):
+                mine.save(2, a_checkpoint(2))
+            assert other.numbers() == [7]
+
+
+def test_a_directory_without_its_lock_file_is_not_written_to(tmp_path):
+    with CheckpointDirectory(tmp_path) as mine:
+        os.unlink(tmp_path / LOCK_NAME)
+        with pytest.raises(LockedError, match="deleted or replaced"):
+            mine.save(1, a_checkpoint(1))
+        assert mine.numbers() == []
+
+
+def test_a_directory_replaced_during_a_write_keeps_the_files_of_the_other(tmp_path, monkeypatch):
+    folder, other = tmp_path / "run", CheckpointDirectory(tmp_path / "run")
+    write = directory.write_document
+
+    def replaced_first(document, path):
+        monkeypatch.setattr(directory, "write_document", write)
+        shutil.rmtree(folder)
+        other.acquire()
+        other.save(0, a_checkpoint(0))
+        write(document, path)
+
+    with CheckpointDirectory(folder) as mine:
+        mine.save(1, a_checkpoint(1))
+        monkeypatch.setattr(directory, "write_document", replaced_first)
+        with pytest.raises(LockedError, match="deleted or replaced"):
+            mine.save(2, a_checkpoint(2))
+    assert 0 in other.numbers()
+    other.release()
+
+
+def test_a_deleted_directory_is_an_error_of_the_system(tmp_path):
+    with CheckpointDirectory(tmp_path / "run") as mine:
+        shutil.rmtree(tmp_path / "run")
+        with pytest.raises(SaveError, match="No such file"):
+            mine.save(1, a_checkpoint(1))

@@ -45,6 +45,20 @@ def test_every_strategy_trains_a_model(name, dtype):
         torch.testing.assert_close(model(x), model(x.clone()))
 
 
+def test_a_minibatch_of_many_rows_is_never_decomposed_by_rows(monkeypatch):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    schedule = RewiringSchedule(every=5, unit="step")
+    evolver = Evolver(model, optimizer, "snfs", schedule, total_steps=10)
+    svd, sizes = np.linalg.svd, []
+    monkeypatch.setattr(
+        np.linalg, "svd", lambda m, **how: [sizes.append(m.shape), svd(m, **how)][1]
+    )
+    for _ in range(10):
+        one_step(model, optimizer, torch.randn(4096, 30), evolver)
+    assert max(map(max, sizes), default=0) < 600
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_the_default_schedule_of_every_strategy_is_accepted(name):
     model = small_model()

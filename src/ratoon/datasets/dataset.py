@@ -112,7 +112,10 @@ class Dataset:
         """The class name of each sample, or the continuous target."""
         if self.y is None or self.class_names is None:
             return self.y
-        named: NDArray[Any] = np.asarray(self.class_names)[self.y]
+        names: NDArray[Any] = np.asarray(self.class_names)
+        if any(str(name).endswith("\0") for name in self.class_names):  # NumPy's text drops it
+            names = np.asarray(self.class_names, dtype=object)
+        named: NDArray[Any] = names[self.y]
         return named
 
     @property

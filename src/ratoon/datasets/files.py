@@ -112,6 +112,7 @@ class Limits:
 
 
 GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
 _CHUNK = MIB
 
 
@@ -227,8 +228,9 @@ class GzipStream:
 def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
     """Yield the lines of a text file, gzipped or not, without their line ends.
 
-    Only one line and one chunk of the file are in memory; a line above the limit is refused
-    before it is complete.
+    Lines end in LF, CR LF or CR, also in a mixture; a byte order mark is removed.  Only one line
+    and one chunk of the file are in memory; a line above the limit is refused before it is
+    complete.
     """
     with open_regular(path, limits) as file:
         head = file.read(_CHUNK)
@@ -238,9 +240,9 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
             chunks = _stored_chunks(file, head)
         rest: list[bytes] = []
         n_rest, number = 0, 1
-        for chunk in chunks:
+        for chunk in _with_newlines(chunks):
             if b"\0" in chunk:
-                if chunk is head and head.startswith((b"\xff\xfe", b"\xfe\xff")):
+                if head.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise FormatError(
                         f"{path}: the text is UTF-16, which is not supported.\n"
                         "  Save the file as UTF-8 (in Excel: 'CSV UTF-8')."
@@ -257,13 +259,26 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
             limits.check_line(str(path), number, n_rest)
             if len(lines) == 1:
                 continue
-            yield b"".join(rest).rstrip(b"\r")
-            for line in lines[1:-1]:
-                yield line.rstrip(b"\r")
+            yield b"".join(rest)
+            yield from lines[1:-1]
             number += len(lines) - 1
             rest, n_rest = [lines[-1]], len(lines[-1])
         if n_rest:
-            yield b"".join(rest).rstrip(b"\r")
+            yield b"".join(rest)
+
+
+def _with_newlines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield chunks of text whose lines all end in LF, without a byte order mark."""
+    mark, held = _BOM, b""
+    for chunk in chunks:
+        if held or b"\r" in chunk:
+            chunk = held + chunk
+            held = b"\r" if chunk.endswith(b"\r") else b""  # the LF may be in the next chunk
+            chunk = chunk.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        yield chunk.removeprefix(mark)
+        mark = b""
+    if held:
+        yield b"\n"
 
 
 def _stored_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
@@ -274,9 +289,9 @@ def _stored_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
 
 
 def first_bytes(path: Path, limits: Limits, count: int = 65536) -> bytes:
-    """Return the first bytes of a file, unpacked if it is gzipped."""
+    """Return the first bytes of a file, unpacked if it is gzipped, without a byte order mark."""
     with open_regular(path, limits) as file:
         head = file.read(count)
-        if not head.startswith(GZIP_MAGIC):
-            return head
-        return next(GzipStream(file, path, limits, head=head).chunks(), b"")[:count]
+        if head.startswith(GZIP_MAGIC):
+            head = next(GzipStream(file, path, limits, head=head).chunks(), b"")[:count]
+        return head.removeprefix(_BOM)

@@ -39,6 +39,7 @@ from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
+from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
     EarlyStopping,
@@ -140,6 +141,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             self._forget()
         labelled = self._labelled(X, y, sample_weight, reset=fresh)
         if fresh:
+            if hasattr(self, "feature_names_in_"):
+                check_storable(text_array(list(map(str, self.feature_names_in_))), "feature names")
             self._learn_targets(labelled, classes)
             shape = self._shape = self._shape_of(labelled)
             seed = draw_root(self.random_state)

@@ -15,12 +15,14 @@ from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
 from ratoon.estimators.targets import (
+    checked_classes,
     class_probabilities,
     class_weights,
     codes_of,
     encode_labels,
     label_probabilities,
     log_class_probabilities,
+    refuse_padding,
     smoothed,
 )
 from ratoon.losses import LOSSES
@@ -319,6 +321,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
 
     def _check_target(self, y: Any) -> Array:
         refuse_misleading(y, "y")
+        if isinstance(y, list | tuple):
+            refuse_padding(y)  # before NumPy drops it
         if scipy.sparse.issparse(y):
             y = y.toarray()  # labels of samples: no wider than the network's output
         if np.asarray(y).dtype.kind == "f":
@@ -341,7 +345,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         if self._multilabel:
             self.classes_ = np.arange(y.shape[1])
             return
-        self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+        self.classes_ = checked_classes(y if classes is None else classes)
         codes = codes_of(y, self.classes_, where="y")
         seen = self.classes_ if weights is None else np.unique(codes[weights > 0])
         if seen.size < 2:
@@ -350,6 +354,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
                 f"y has one class only, {self.classes_[:1].tolist()!r}: a classifier needs at"
                 f" least two.{unweighted}"
             )
+        class_weights(self.class_weight, self.classes_, codes, weights)  # raises if impossible
 
     def _compare_targets(self, labelled: Labelled, classes: Any) -> None:
         y = labelled.y
@@ -411,11 +416,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         return float(np.average(right, weights=data.weights))
 
     def _target_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        is_text = self.classes_.dtype.kind == "O" and all(
-            isinstance(label, str) for label in self.classes_
-        )
-        classes = self.classes_.astype(str) if is_text else self.classes_
-        return {"multilabel": self._multilabel, "objects": is_text}, {"classes": classes}
+        is_text = self.classes_.dtype.kind == "O"
+        return {"multilabel": self._multilabel, "objects": is_text}, {"classes": self.classes_}
 
     def _restore_targets(self, targets: dict[str, Any], arrays: dict[str, Array]) -> None:
         fields = Fields(targets, "targets", {"multilabel", "objects"})

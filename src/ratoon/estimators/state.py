@@ -25,7 +25,9 @@ from ratoon.estimators.settings import (
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
+from ratoon.storage.document import text_array
 from ratoon.storage.rules import EXACT_INTEGER, MAX_WIDTH, Fields, Violation
+from ratoon.storage.strict_json import canonical
 from ratoon.storage.training_state import Parts, state_from_parts, state_to_parts
 from ratoon.topology import Within
 
@@ -40,6 +42,9 @@ NOT_KEPT = ("callbacks", "topology", "random_state")
 _SHAPE = {"n_samples", "n_features", "n_outputs", "is_classifier"}
 _KEYS = {"estimator", "parameters", "not_saved", "n_features", "shape", "progress", "targets"}
 
+MAX_PARAMETER = 2**18
+"""Longest JSON text of `class_weight`: all parameters must fit into the header of the file."""
+
 
 class UnsavedParameterWarning(UserWarning):
     """A parameter cannot be written to a file, and training on needs it."""
@@ -48,8 +53,8 @@ class UnsavedParameterWarning(UserWarning):
 def to_state(estimator: BaseSparseMLP) -> Parts:
     """Return a fitted estimator as JSON values, arrays by name, and networks.
 
-    Functions and objects of the user's own classes cannot be written to a file; a warning names
-    the parameters that have them, if training on needs these.
+    Functions, objects of the user's own classes and a very long `class_weight` cannot be written
+    to a file; a warning names the parameters that have them, if training on needs these.
 
     Examples
     --------
@@ -62,7 +67,10 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     parameters, not_saved = {}, []
     for name, value in estimator.get_params(deep=False).items():
         try:
-            parameters[name] = to_plain(value)
+            kept = to_plain(value)
+            if name == "class_weight" and len(canonical(kept)) > MAX_PARAMETER:
+                raise NotPlain
+            parameters[name] = kept
         except NotPlain:
             if name not in NOT_KEPT:
                 not_saved.append(name)
@@ -79,7 +87,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     progress, of_training, networks = state_to_parts(estimator._state)
     arrays.update(of_training)
     if hasattr(estimator, "feature_names_in_"):
-        arrays["feature_names"] = np.array([str(name) for name in estimator.feature_names_in_])
+        arrays["feature_names"] = text_array([str(name) for name in estimator.feature_names_in_])
     config = {
         "estimator": type(estimator).__name__,
         "parameters": parameters,

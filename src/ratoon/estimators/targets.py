@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.data import Labelled
+from ratoon.storage.document import check_storable
 from ratoon.training import TrainingData
 
 
@@ -151,10 +152,19 @@ def class_weights(
                 f"`class_weight` names classes that y does not have: {unknown}.\n"
                 f"  The classes are {known[:20]}."
             )
-        per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        try:
+            per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        except (TypeError, ValueError, OverflowError):
+            per_class = np.array([np.nan])
         if not (np.isfinite(per_class).all() and (per_class >= 0).all()):
             raise InvalidParameterError(
                 f"`class_weight` must hold finite numbers, none negative, got {class_weight!r}."
+            )
+        if np.count_nonzero(per_class) < 2:
+            raise InvalidParameterError(
+                f"`class_weight` must be positive for at least two classes, got {class_weight!r};"
+                " samples of weight 0 do not count.\n"
+                "  Leave out the samples of a class that must not count."
             )
     else:
         raise InvalidParameterError(
@@ -163,6 +173,54 @@ def class_weights(
         )
     of_samples = per_class[codes]
     return of_samples if weights is None else of_samples * weights
+
+
+def checked_classes(labels: Any) -> Array:
+    r"""Return the sorted classes; raise unless a file can hold them.
+
+    Examples
+    --------
+    >>> checked_classes(["well", "ill", "well"]).tolist()
+    ['ill', 'well']
+    """
+    if isinstance(labels, list | tuple):
+        refuse_padding(labels)  # before NumPy drops it
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise InvalidInputError(f"`classes` must be one-dimensional, got shape {array.shape}.")
+    try:
+        classes: Array = np.unique(array)
+    except TypeError:
+        raise InvalidInputError(
+            "the classes are of several types, which have no order; make all of them text or all"
+            " of them numbers."
+        ) from None
+    check_storable(classes, "class names")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise InvalidInputError(f"the classes must be finite, got {classes.tolist()[:20]}.")
+    if classes.dtype.kind == "O":
+        refuse_padding(classes)
+    return classes
+
+
+def refuse_padding(labels: Any) -> None:
+    r"""Raise for text that ends in NUL: NumPy drops it, so two classes could become one.
+
+    Examples
+    --------
+    >>> refuse_padding(["ill", "ill\0"])
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.InvalidInputError: the class name 'ill\x00' ends in a NUL character, which NumPy
+    drops from text.
+      Remove it, for example with name.rstrip("\0").
+    """
+    for label in labels:
+        if isinstance(label, str) and label.endswith("\0"):
+            raise InvalidInputError(
+                f"the class name {label[-40:]!r} ends in a NUL character, which NumPy drops from"
+                ' text.\n  Remove it, for example with name.rstrip("\\0").'
+            )
 
 
 def codes_of(y: Array, classes: Array, *, where: str) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -24,6 +25,8 @@ from ratoon.arrays import Array
 from ratoon.evolution.base import Signals, State
 
 NEGLIGIBLE = 0.01
+MANY_COLUMNS = 512
+"""More columns than this are reduced by way of the inputs or outputs, if those are fewer."""
 
 
 def n_remembered(mu: float) -> int:
@@ -113,11 +116,37 @@ class RecentGradients:
         """Return the best approximation with at most ``rank`` columns.
 
         Only the Gram matrices of the columns are decomposed, which are as small as the number of
-        columns.  This uses one BLAS thread: more threads are slower on matrices of this size (up
-        to thirty times on a busy machine), and the result would depend on their number.
+        columns.  Where there are many columns, for example one per token, and the layer has fewer
+        inputs or outputs than that, a Gram matrix of these is decomposed instead.
+
+        This uses one BLAS thread: more threads are slower on matrices of this size (up to thirty
+        times on a busy machine), and the result would depend on their number.
         """
         with _blas().limit(limits=1, user_api="blas"):
+            narrow = min(self.x.shape[0], self.d.shape[0])
+            if self.steps.size > MANY_COLUMNS and narrow < self.steps.size:
+                return self._of_rank_by_units(min(rank, narrow), step)
             return self._of_rank(rank, step)
+
+    def _of_rank_by_units(self, rank: int, step: int) -> RecentGradients:
+        """Project the product on its largest singular vectors in the smaller dimension."""
+        is_x = self.x.shape[0] <= self.d.shape[0]
+        short, long = self.factors if is_x else self.factors[::-1]
+        # Smaller than the wider factor, as it has fewer rows than that has columns.
+        product = np.zeros((short.shape[0], long.shape[0]))
+        for first in range(0, self.steps.size, MANY_COLUMNS):
+            part = slice(first, first + MANY_COLUMNS)
+            product += short[:, part].astype(np.float64) @ long[:, part].T.astype(np.float64)
+        n = short.shape[0]
+        _, vectors = scipy.linalg.eigh(product @ product.T, subset_by_index=(n - rank, n - 1))
+        vectors = vectors[:, ::-1]
+        projected = product.T @ vectors
+        scale = np.sqrt(np.linalg.norm(projected, axis=0))
+        projected = np.divide(projected, scale, out=np.zeros_like(projected), where=scale > 0.0)
+        dtype = self.x.dtype
+        parts = (vectors * scale).astype(dtype), projected.astype(dtype)
+        x, d = parts if is_x else parts[::-1]
+        return RecentGradients(x, d, np.full(rank, step))
 
     def _of_rank(self, rank: int, step: int) -> RecentGradients:
         roots = [_root_of_gram(rows) for rows in self.factors]

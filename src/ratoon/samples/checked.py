@@ -102,7 +102,9 @@ class _Unpacked(NamedTuple):
 def _unpacked(X: Any) -> _Unpacked:
     """Take the values and the feature names out of an AnnData or a Dataset."""
     if _is_anndata(X):
-        return _Unpacked("AnnData", X.X, np.asarray(X.var_names, dtype=object))
+        return _Unpacked(
+            "AnnData", X.X, np.asarray([str(name) for name in X.var_names], dtype=object)
+        )
     if not _is_dataset(X):
         return _Unpacked(type(X).__name__, X, None)
     names = None if X.feature_names is None else np.asarray(X.feature_names, dtype=object)

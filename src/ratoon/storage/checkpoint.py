@@ -14,7 +14,7 @@ from ratoon.history import EpochRecord
 from ratoon.kernels import current_isa
 from ratoon.storage import strict_json
 from ratoon.storage.atomic import PathLike, shown
-from ratoon.storage.directory import CheckpointDirectory, CheckpointWarning
+from ratoon.storage.directory import CheckpointDirectory, CheckpointWarning, LockedError
 from ratoon.storage.document import Document
 from ratoon.storage.identity import (
     describe_data,
@@ -117,7 +117,8 @@ class Checkpoint(Callback):
     ResumeError
         When training starts and the directory belongs to another one.
     LockedError
-        When training starts and another process uses the directory.
+        When training starts and another process uses the directory; or later, when the directory
+        was deleted and made anew by another process.  The last completed epoch is in the estimator.
 
     Examples
     --------
@@ -286,6 +287,9 @@ class Checkpoint(Callback):
         try:
             document = _to_document(self._pending, self._identity)
             self._checkpoints.save(self._pending.epochs_done, document)
+        except LockedError:
+            self._pending = None  # another training may use the directory: never write to it again
+            raise
         except (OSError, FormatError, InvalidInputError) as error:
             if self.on_error == "raise":
                 raise

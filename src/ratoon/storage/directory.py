@@ -33,7 +33,7 @@ KEPT = 2
 
 
 class LockedError(RatoonError, OSError):
-    """Another process is using a checkpoint directory."""
+    """Another process is using a checkpoint directory, or the directory was replaced."""
 
 
 class CheckpointWarning(UserWarning):
@@ -70,6 +70,43 @@ class DirectoryLock:
         """Take the lock, or raise `LockedError` without waiting if another object has it."""
         if self.held:
             return
+        self._open()
+        try:
+            self.check()
+        except BaseException:
+            self.release()
+            raise
+        # For the message of another process; the lock itself does not depend on this number.
+        with suppress(OSError):
+            assert self._descriptor is not None
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, str(os.getpid()).encode())
+
+    def check(self) -> None:
+        """Raise `LockedError` if the lock file is no longer the one that this object locked.
+
+        The directory was deleted, and perhaps made anew by another process, which has then locked
+        another file.  Nothing is raised if there is no directory: no process uses it then.
+        """
+        if self._descriptor is None:
+            raise RuntimeError("lock the directory first.")
+        mine = os.fstat(self._descriptor)
+        try:
+            present = os.lstat(os.path.join(self._folder, LOCK_NAME))
+        except FileNotFoundError:
+            if not os.path.isdir(self._folder):
+                return
+        else:
+            if (present.st_dev, present.st_ino) == (mine.st_dev, mine.st_ino):
+                return
+        raise LockedError(
+            errno.EBUSY,
+            "the directory was deleted or replaced while this process was using it, and another"
+            " process may use it now; nothing more is written. Choose another directory",
+            shown(self._folder),
+        )
+
+    def _open(self) -> None:
         descriptor = os.open(os.path.join(self._folder, LOCK_NAME), _FLAGS, 0o666)
         try:
             _lock(descriptor)
@@ -88,10 +125,6 @@ class DirectoryLock:
             raise
         self._descriptor = descriptor
         _HELD.add(self)
-        # For the message above; the lock itself does not depend on this number.
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
         """Release the lock."""
@@ -171,6 +204,13 @@ class CheckpointDirectory:
 
         Checkpoints with higher numbers are removed too: training has returned to an earlier epoch
         and will write them again.
+
+        Raises
+        ------
+        LockedError
+            If the directory was replaced since it was locked; nothing is written then.
+        SaveError
+            If the file cannot be written.
         """
         if not self._lock.held:
             raise RuntimeError("lock the directory before writing to it.")
@@ -179,7 +219,13 @@ class CheckpointDirectory:
                 f"a checkpoint with a number of at most 12 digits is needed, got a {document.kind}"
                 f" with number {number!r}."
             )
-        write_document(document, self.path_of(number))
+        self._lock.check()
+        try:
+            write_document(document, self.path_of(number))
+        except OSError:
+            self._lock.check()
+            raise
+        self._lock.check()
         earlier = [other for other in self.numbers() if other <= number]
         for other in self.numbers():
             if other not in earlier[-KEPT:]:

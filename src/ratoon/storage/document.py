@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -140,6 +141,57 @@ class ArrayOutline:
         array = np.empty(len(found), dtype=f"<U{self.chars}" if self.chars else object)
         array[:] = found
         return array.reshape(self.shape)
+
+
+def text_array(texts: Sequence[str]) -> Array:
+    r"""Return an array of Python strings.
+
+    NumPy's own text type pads every string to the longest and drops NUL characters at the end.
+
+    Examples
+    --------
+    >>> text_array(["a\0", "b"]).tolist()
+    ['a\x00', 'b']
+    """
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
+
+
+def check_storable(array: Array, what: str) -> None:
+    r"""Raise if an array could not be written to a file, or not be read again.
+
+    Examples
+    --------
+    >>> check_storable(np.array(["lung", "\ud800"]), "class names")
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.InvalidInputError: class names: '\ud800' is not valid Unicode (it has a lone
+    surrogate), so the model could not be saved.
+      Replace it first, for example with text.encode("utf-8", "replace").decode().
+    """
+    try:
+        outline = ArrayOutline.of("checked", array)
+    except InvalidInputError:
+        raise InvalidInputError(
+            f"{what} of type {array.dtype} could not be saved with the model.\n"
+            "  Convert them to text, integers, truth values or float64."
+        ) from None
+    if outline.type != TEXT:
+        return
+    for text in array.ravel():
+        if not strict_json.is_text(text):
+            raise InvalidInputError(
+                f"{what}: {text[:40]!r} is not valid Unicode (it has a lone surrogate), so the"
+                " model could not be saved.\n"
+                '  Replace it first, for example with text.encode("utf-8", "replace").decode().'
+            )
+    if outline.chars > MAX_CHARS or outline.expanded_bytes > TEXT_SLACK:
+        raise InvalidInputError(
+            f"{what} as text of {outline.chars} characters each could not be saved with the model:"
+            f" the limits are {MAX_CHARS} characters, and {TEXT_SLACK} bytes in all.\n"
+            "  Shorten them, or pass Python strings in an array with dtype=object."
+        )
 
 
 @dataclass(frozen=True, eq=False)

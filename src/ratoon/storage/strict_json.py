@@ -44,7 +44,7 @@ def parse(text: str, *, max_depth: int) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     # A lone surrogate can only come from an escape, and encoding the value finds it.
-    if _SURROGATE.search(text) and not _is_text(json.dumps(value, ensure_ascii=False)):
+    if _SURROGATE.search(text) and not is_text(json.dumps(value, ensure_ascii=False)):
         raise ValueError("not valid Unicode: a string has a lone surrogate")
     return value
 
@@ -83,7 +83,7 @@ def check_plain(value: Any, name: str) -> None:
         for index, item in enumerate(value):
             check_plain(item, f"{name}[{index}]")
     elif kind is str:
-        if not _is_text(value):
+        if not is_text(value):
             raise InvalidInputError(f"`{name}` is not valid Unicode: {value!r}.")
     elif kind is float:
         if not math.isfinite(value):
@@ -95,7 +95,8 @@ def check_plain(value: Any, name: str) -> None:
         raise InvalidInputError(f"`{name}` cannot be stored as JSON: it is a {kind.__name__}.")
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
+    """Whether a string can be encoded: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

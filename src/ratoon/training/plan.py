@@ -10,6 +10,9 @@ from ratoon.evolution import Clock, Static, Strategy
 from ratoon.kernels import LOSSES, Step
 from ratoon.optimizers import SGD, Optimizer, Schedule, constant
 
+_CHECKED = 64
+"""A schedule is checked at so many points before training, and then at every step."""
+
 
 @dataclass(frozen=True)
 class TrainingPlan:
@@ -57,6 +60,8 @@ class TrainingPlan:
             raise InvalidParameterError(
                 f"the learning rate must be a positive number, got {self.learning_rate!r}."
             )
+        for point in range(_CHECKED + 1):
+            self._factor(point / _CHECKED)
         for name in ("batch_size", "n_epochs", "n_threads"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(
@@ -77,7 +82,22 @@ class TrainingPlan:
 
     def rate_at(self, clock: Clock) -> float:
         """Return the learning rate at that time."""
-        return self.learning_rate * self.schedule(clock.progress)
+        return self.learning_rate * self._factor(clock.progress)
+
+    def _factor(self, progress: float) -> float:
+        """Return the factor of the schedule; raise unless it is finite and not negative."""
+        factor = self.schedule(progress)
+        try:
+            is_valid = bool(0.0 <= factor < math.inf)
+        except (TypeError, ValueError):
+            is_valid = False
+        if not is_valid:
+            raise InvalidParameterError(
+                f"the learning-rate schedule returned {factor!r} for the progress {progress:.3g}.\n"
+                "  It must return a finite number that is not negative, for every progress from 0"
+                " to 1."
+            )
+        return factor
 
     def steps(self, clock: Clock, stop: int) -> list[Step]:
         """Return the hyperparameters of the steps from the clock's to ``stop``, exclusive."""

@@ -1,5 +1,8 @@
+import csv
 import gzip
+import io
 import time
+import tracemalloc
 from contextlib import suppress
 
 import numpy as np
@@ -9,6 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.datasets import Limits, read
+from ratoon.datasets.formats.delimited import Splitter
+from ratoon.datasets.tables.sample_sheet import read_sample_sheet
 from ratoon.errors import FormatError, InvalidInputError, RatoonError
 
 ROWS = "sample,TP53,BRCA1,class\nA,1.5,2,ill\nB,0.5,-3e2,well\nC,0,4,ill\n"
@@ -225,3 +230,58 @@ def test_arbitrary_tables_are_read_or_refused_with_an_error_of_ours(
     path.write_text("\n".join(delimiter.join(row) for row in rows))
     with suppress(RatoonError):
         read(path)
+
+
+def wide_files(n_columns):
+    """Lines with more cells than there may be: in the heading, in a row, quoted and not."""
+    cells = b"1," * (n_columns - 2)
+    return {
+        "heading": b"id," + b"a," * (n_columns - 2) + b"b\nx," + cells + b"2\n",
+        "no heading": b"1," + cells + b"2\n3," + cells + b"4\n",
+        "quoted heading": b'"id",' + b"a," * (n_columns - 2) + b"b\nx," + cells + b"2\n",
+        "blanks": b"id" + b" a" * (n_columns - 1) + b"\nx" + b" 1" * (n_columns - 1) + b"\n",
+        "third line": b"id,a,b\nx,1,2\ny," + cells + b"3\n",
+        "third line, quoted": b'id,a,b\nx,1,2\n"y",' + cells + b"3\n",
+        "late line": b"id,a,b\n" + b"x,1,2\n" * 90 + b"y," + cells + b"3\n",
+        "late line, quoted": b"id,a,b\n" + b"x,1,2\n" * 90 + b'"y",' + cells + b"3\n",
+        "late line, quote inside": b"id,a,b\n" + b"x,1,2\n" * 90 + b'y"z,' + cells + b"3\n",
+    }
+
+
+@pytest.mark.parametrize("case", wide_files(2))
+def test_too_many_columns_are_counted_before_any_cell_is_made(write, case):
+    path = write("a.csv", wide_files(1_000_001)[case])
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"1000001 (columns, the limit|cells, expected 3)"):
+            read(path, limits=Limits(columns=1_000_000), duplicates="keep")
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000  # the cells alone would take 60
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("read_it", [read, lambda path, **how: read_sample_sheet(path, **how)])
+def test_a_limit_of_a_few_columns_holds(write, read_it):
+    path = write("a.csv", "id,a,b,c\nx,1,2,3\ny,3,4,5\n")
+    with pytest.raises(FormatError, match="4 columns, the limit is 3"):
+        read_it(path, limits=Limits(columns=3))
+    read_it(path, limits=Limits(columns=4))
+
+
+@given(st.lists(st.text('a1",\u00e9 ', max_size=4), min_size=2, max_size=6), st.integers(0, 8))
+def test_cells_are_counted_as_they_are_split(cells, most):
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    splitter = Splitter("a.csv", ",", Limits())
+    raw = line.getvalue().encode()
+    found = splitter.count(raw, most)
+    assert (found > most) == (len(cells) > most)
+    assert found >= len(cells) or found > most
+    assert splitter.first_cell((1, raw)) == splitter.cells((1, raw))[0] == cells[0]
+
+
+def test_a_quote_inside_a_cell_does_not_hide_delimiters():
+    splitter = Splitter("a.csv", ",", Limits())
+    raw = b'5" disk,1,2,"x, ""y""",3'
+    assert splitter.count(raw, 1) > 1
+    assert splitter.count(raw, 4) == len(splitter.cells((1, raw))) == 5

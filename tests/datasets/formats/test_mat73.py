@@ -83,3 +83,18 @@ def test_a_matlab_file_without_a_userblock_is_detected_by_its_extension(tmp_path
     with h5py.File(tmp_path / "a.mat", "w") as file:
         file["X"] = X.T
     assert_array_equal(read(tmp_path / "a.mat").X, X)
+
+
+@pytest.mark.parametrize(
+    "link", [h5py.SoftLink("/#refs#/a"), h5py.ExternalLink("other.mat", "/X")], ids=["soft", "file"]
+)
+@pytest.mark.parametrize("name", ["X", "Y", "other"])
+def test_a_variable_that_is_a_link_is_refused(tmp_path, link, name):
+    def write(file):
+        file["#refs#/a"] = X.T
+        for each in {"X", "data"} - {name}:
+            variable(file, each, X.T)
+        file[name] = link
+
+    with pytest.raises(FormatError, match=f"{name} is a link"):
+        read(save(tmp_path / "a.mat", write), matrix="data")

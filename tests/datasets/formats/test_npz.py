@@ -142,3 +142,14 @@ def test_ignored_arrays_are_in_the_notes(tmp_path):
 
 def read_notes(folder):
     return "\n".join(read(folder / "a.npz").notes)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_arrays_of_one_name_are_refused(tmp_path):
+    path = save(tmp_path / "a.npz", X=X, y=[0, 1, 1, 0])
+    other = io.BytesIO()
+    np.save(other, X + 1)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("X.npy", other.getvalue())
+    with pytest.raises(FormatError, match="two arrays of the name 'X'"):
+        read(path)

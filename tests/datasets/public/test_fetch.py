@@ -3,8 +3,11 @@
 import hashlib
 import io
 import json
+import os
 import re
+import sys
 import threading
+import warnings
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -20,10 +23,16 @@ from ratoon.datasets import (
     list_datasets,
     load,
 )
+from ratoon.datasets.public import fetch as public_fetch
+from ratoon.datasets.public.fetch import UnverifiedDownloadWarning
 from ratoon.datasets.public.registry import KnownDataset
 from ratoon.errors import FormatError, InvalidParameterError
 
 pytest.importorskip("pooch", reason="pooch is behind the data extra")
+
+requests = pytest.importorskip("requests", reason="requests is behind the data extra")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*the registry has no checksum")
 
 
 def archive():
@@ -223,3 +232,72 @@ def test_every_entry_is_complete():
 def test_an_unknown_name_is_an_error_with_a_suggestion():
     with pytest.raises(InvalidParameterError, match="did you mean 'GLI-85'"):
         fetch("GLI-58")
+
+
+def test_a_download_without_a_known_checksum_is_announced_and_then_recorded(server, tmp_path):
+    with pytest.warns(UnverifiedDownloadWarning, match="small: the registry has no checksum"):
+        fetch(server.entry, folder=tmp_path)
+    recorded = json.loads((tmp_path / "checksums.json").read_text())
+    assert recorded == {"small.npz": server.digest}
+    (tmp_path / "small.npz").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fetch(server.entry, folder=tmp_path)
+        fetch(replace(server.entry, sha256=server.digest), folder=tmp_path / "known")
+
+
+@pytest.mark.parametrize("name", ["small.npz.part", "small.npz.part.json"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_in_place_of_a_partial_file_is_not_followed(server, tmp_path, name, exists):
+    home, victim = tmp_path / "home", tmp_path / "victim"
+    home.mkdir()
+    if exists:
+        victim.write_text("precious")
+    (home / name).symlink_to(victim)
+    with pytest.raises(DownloadError, match=r"\.part.* is a link or another special file"):
+        fetch(server.entry, folder=home)
+    assert victim.exists() == exists
+    assert not exists or victim.read_text() == "precious"
+    assert not (home / "small.npz").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_in_place_of_a_partial_file_does_not_block(server, tmp_path):
+    os.mkfifo(tmp_path / "small.npz.part")
+    with pytest.raises(DownloadError, match="special file"):
+        fetch(server.entry, folder=tmp_path)
+
+
+def redirect(start, target):
+    response = requests.Response()
+    response.status_code, response.url = 302, start
+    response.headers["Location"] = target
+    return response
+
+
+@pytest.mark.parametrize("target", ["http://example.org/a", "ftp://example.org/a", "HTTP://a.b/"])
+def test_a_redirect_from_https_to_an_unencrypted_address_is_refused(monkeypatch, tmp_path, target):
+    sent = []
+
+    def send(adapter, request, **_):
+        sent.append(request.url)
+        return redirect(request.url, target)
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
+    entry = KnownDataset("small", "a test", "https://example.org/small.npz", (1, 1, 2), "no", "no")
+    with pytest.raises(DownloadError, match=r"redirects from https to .*not encrypted"):
+        fetch(entry, folder=tmp_path)
+    assert sent == [entry.url]
+
+
+@pytest.mark.parametrize(
+    ("start", "target"),
+    [
+        ("https://a.b/c", "/d"),
+        ("https://a.b/c", "HTTPS://d.e/f"),
+        ("https://a.b/c", "//d.e/f"),
+        ("http://a.b/c", "http://d.e/f"),
+    ],
+)
+def test_a_redirect_that_stays_as_safe_is_followed(start, target):
+    public_fetch._refuse_unencrypted_redirect(redirect(start, target))

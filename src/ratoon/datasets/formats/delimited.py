@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
+
 from ratoon.datasets.files import Limits, read_lines
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.numbers import NumberRows, is_missing, is_number
@@ -22,6 +24,9 @@ from ratoon.errors import FormatError, InvalidInputError
 
 _PROBED_ROWS = 50
 _PROBED_CELLS = 200_000
+_LONG_LINE = 2**20
+"""The cells of a line of more bytes are counted before any of them is made."""
+_IS_BLANK = np.array([code < 128 and chr(code).isspace() for code in range(256)])
 Line = tuple[int, bytes]
 
 
@@ -36,11 +41,13 @@ def read_table(path: Path, options: ReadOptions) -> Table:
     probe = list(islice(lines, _PROBED_ROWS + 1))
     if not probe:
         raise FormatError(f"{path}: no rows; the file has only blank lines and comments.")
-    splitter = Splitter.for_lines(path, probe)
-    cells = [splitter.cells(line) for line in probe]
+    splitter = Splitter.for_lines(path, probe, options.limits)
+    cells = [splitter.cells(line) for line in probe[:2]]
+    # Wide rows are as many as are needed: each cell is a Python string here.
+    cells += map(splitter.cells, probe[2 : 1 + max(5, _PROBED_CELLS // len(cells[-1]))])
     heading = _heading(cells)
     first = 0 if heading is None else 1
-    if len(cells) == first:
+    if len(probe) == first:
         raise FormatError(
             f"{path}: a heading but no rows of data, so there are no samples.\n"
             "  The file may be cut off; save or download it again."
@@ -52,7 +59,8 @@ def read_table(path: Path, options: ReadOptions) -> Table:
     columns = heading or [f"column {j + 1}" for j in range(n_cells)]
     n_rows = max(5, _PROBED_CELLS // n_cells)
     text = _text_columns(cells[first : first + n_rows], n_cells)
-    index = _index_column(path, columns, cells[first:], text, options, heading is not None)
+    names = [splitter.first_cell(line) for line in probe[first:]]
+    index = _index_column(path, columns, names, text, options, heading is not None)
     separate = sorted({*text, *([] if index is None else [index])})
     table = Table(str(path), columns, heading is not None, index, separate, options.dtype)
     _fill(table, chain(probe[first:], lines), splitter, options.limits)
@@ -75,25 +83,54 @@ class Splitter:
 
     source: str
     delimiter: str
+    limits: Limits
 
     @classmethod
-    def for_lines(cls, path: Path, lines: list[Line]) -> Splitter:
+    def for_lines(cls, path: Path, lines: list[Line], limits: Limits) -> Splitter:
         """Choose the delimiter that splits the first lines into the same number of cells."""
-        texts = [decode(text) for _, text in lines[:10]]
         best, best_score = ",", 0.0
         for delimiter in "\t,;| ":
-            counts = [len(text.split(None if delimiter == " " else delimiter)) for text in texts]
+            counts = [_count_cells(raw, delimiter) for _, raw in lines[:10]]
             if max(counts) < 2:
                 continue
             agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
             score = max(agreement, 0.01) * counts[-1] * (0.1 if delimiter == " " else 1.0)
             if score > best_score:
                 best, best_score = delimiter, score
-        return cls(str(path), best)
+        return cls(str(path), best, limits)
+
+    def count(self, raw: bytes, most: int) -> int:
+        """Return the number of cells of a line without making any of them.
+
+        It is an upper bound where that is at most ``most``, and counting stops soon above it.
+        """
+        count = _count_cells(raw, self.delimiter)
+        if count <= most or b'"' not in raw:
+            return count
+        mark = self.delimiter.encode()
+        count, place = 1, 0
+        while count <= most and (quote := raw.find(b'"', place)) >= 0:
+            count += raw.count(mark, place, quote)
+            place = quote + 1
+            if raw[quote - 1 : quote] in (b"", mark):  # a quote inside a cell has no meaning
+                while (end := raw.find(b'"', place)) >= 0 and raw[end + 1 : end + 2] == b'"':
+                    place = end + 2
+                place = len(raw) if end < 0 else end + 1
+        return count + raw.count(mark, place)
+
+    def first_cell(self, line: Line) -> str:
+        """Return the first cell of a line as text."""
+        raw = line[1]
+        if b'"' in raw or self.delimiter == " ":
+            return self.cells(line)[0]
+        return decode(raw.partition(self.delimiter.encode())[0])
 
     def cells(self, line: Line) -> list[str]:
-        """Return all cells of a line as text."""
+        """Return all cells of a line as text; raise if they are more than the limit."""
         number, raw = line
+        if len(raw) >= min(_LONG_LINE, self.limits.columns):
+            where = f"{self.source}, line {number}"
+            self.limits.check_shape(where, 0, self.count(raw, self.limits.columns))
         text = decode(raw)
         if self.delimiter == " ":
             text = " ".join(text.split())
@@ -111,20 +148,35 @@ class Splitter:
         """Return the text cells in the columns ``separate``, and the other cells unparsed."""
         number, raw = line
         delimiter = self.delimiter.encode()
+        if len(raw) > _LONG_LINE and (count := self.count(raw, n_cells)) > n_cells:
+            self._check_count(number, count, n_cells)
         if separate in ([], [0]) and b'"' not in raw and delimiter != b" ":
             if not separate:
                 return [], raw
             name, _, rest = raw.partition(delimiter)
             return [decode(name).strip()], rest
         cells = self.cells(line)
-        if len(cells) != n_cells:
+        self._check_count(number, len(cells), n_cells)
+        texts = [cells.pop(j).strip() for j in reversed(separate)][::-1]
+        return texts, self.delimiter.join(cells).encode()
+
+    def _check_count(self, number: int, found: int, expected: int) -> None:
+        if found != expected:
             raise FormatError(
-                f"{self.source}, line {number}: {len(cells)} cells, expected {n_cells}.\n"
+                f"{self.source}, line {number}: {found} cells, expected {expected}.\n"
                 "  The file may be cut off here, or a name contains the delimiter and must be"
                 " quoted."
             )
-        texts = [cells.pop(j).strip() for j in reversed(separate)][::-1]
-        return texts, self.delimiter.join(cells).encode()
+
+
+def _count_cells(raw: bytes, delimiter: str) -> int:
+    if delimiter != " ":
+        return raw.count(delimiter.encode()) + 1
+    if len(raw) <= _LONG_LINE:
+        return len(decode(raw).split())
+    # Blanks outside ASCII do not count in such a line: splitting it would make a string per cell.
+    blank = _IS_BLANK[np.frombuffer(raw, dtype=np.uint8)]
+    return int(np.count_nonzero(blank[:-1] & ~blank[1:])) + int(not blank[0])
 
 
 def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
@@ -132,20 +184,20 @@ def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     lines = _data_lines(path, limits)
     probe = list(islice(lines, 10))
     if probe:
-        splitter = Splitter.for_lines(path, probe)
+        splitter = Splitter.for_lines(path, probe, limits)
         for line in chain(probe, lines):
             yield line[0], splitter.cells(line)
 
 
 def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
     """Yield numbered lines; blank lines and comments are skipped."""
-    is_gct = False
+    skips_next = False
     for number, line in enumerate(read_lines(path, limits), 1):
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            is_gct = line.startswith((b"#1.2", b"#1.3"))
-        if number == 2 and is_gct:
-            continue  # the size of the table, which is not needed
+            skips_next = line.startswith((b"#1.2", b"#1.3"))
+        elif skips_next and line:
+            skips_next = False  # the size of a GCT table, which is not needed
+            continue
         if line and not line.startswith(b"#") and not line.isspace():
             yield number, line
 
@@ -207,7 +259,7 @@ def _text_columns(rows: list[list[str]], n_cells: int) -> list[int]:
 def _index_column(
     path: Path,
     columns: list[str],
-    rows: list[list[str]],
+    names: list[str],
     text_columns: list[int],
     options: ReadOptions,
     has_heading: bool,
@@ -225,5 +277,4 @@ def _index_column(
         return None
     if is_name_heading(columns[0]):
         return 0
-    names = [cells[0] for cells in rows]
     return 0 if not is_label_name(columns[0]) and len(set(names)) > len(names) / 2 else None

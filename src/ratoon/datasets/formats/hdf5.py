@@ -86,17 +86,11 @@ def child(group: Any, name: str, path: Path) -> Any:
 
 
 def members(group: Any, path: Path) -> dict[str, Any]:
-    """Return the direct members of a group that are not soft or external links."""
-    import h5py
-
+    """Return the direct members of a group; links are refused."""
     names = list(group)
     if len(names) > 100_000:
         raise FormatError(f"{path}: {group.name} has {len(names)} members, the limit is 100000.")
-    return {
-        name: group[name]
-        for name in names
-        if isinstance(group.get(name, getlink=True), h5py.HardLink)
-    }
+    return {name: child(group, name, path) for name in names}
 
 
 def is_dataset(item: Any) -> bool:

@@ -78,6 +78,11 @@ class _Members:
             name = info.filename.removesuffix(".npy")
             if info.filename == name:
                 continue
+            if name in self.headers:
+                raise FormatError(
+                    f"{path}: the archive holds two arrays of the name {name!r}, and readers differ"
+                    " in which one they take.\n  Save it again with numpy.savez."
+                )
             limits.check_expanded(f"{path}, array {name!r}", info.file_size, info.compress_size)
             with archive.open(info) as member:
                 self.headers[name] = self._header(name, member, info.file_size)

@@ -2,7 +2,8 @@
 
 Files are kept in one folder: ``RATOON_DATA`` if that is set, otherwise a folder in the user's
 cache.  A file copied there by hand is used like a downloaded one.  ``checksums.json`` in the same
-folder records the digest of each file at its first use.
+folder records the digest of each file at its first use; before an entry without a checksum
+is downloaded, a warning names it.
 
 An interrupted download is continued.  The bytes received are kept in ``NAME.part`` until the file
 is complete; ``NAME.part.json`` records the version of the file on the server.  If the server has
@@ -11,15 +12,19 @@ another version by then, the download starts again, so two versions are never mi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from urllib.parse import urljoin, urlsplit
 
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import MIB, Limits, open_regular
@@ -37,6 +42,10 @@ _CHUNK = 2**14  # at most this much is lost when a connection breaks
 
 class DownloadError(RatoonError, ConnectionError):
     """A file could not be downloaded; the message says where to put a copy."""
+
+
+class UnverifiedDownloadWarning(UserWarning):
+    """A file is about to be downloaded whose checksum is not known yet."""
 
 
 class ResumingDownloader:
@@ -64,18 +73,21 @@ class ResumingDownloader:
     def __call__(self, url: str, output_file: Any, pooch: Any) -> None:
         """Download ``url``; ``output_file`` appears only when it is complete."""
         requests = require("requests", "to download data sets")
-        n_received = self._part.stat().st_size if self._part.exists() else 0
+        n_received = self._n_kept()
         tag = self._tag() if n_received else None
         # No compression in transit: the checksum is that of the file itself.
         headers = {"Accept-Encoding": "identity"}
         if n_received and tag:
             headers |= {"Range": f"bytes={n_received}-", "If-Range": tag}
-        with requests.get(url, headers=headers, stream=True, timeout=self._timeout) as response:
+        hooks = {"response": _refuse_unencrypted_redirect}
+        with requests.get(
+            url, headers=headers, stream=True, timeout=self._timeout, hooks=hooks
+        ) as response:
             response.raise_for_status()
             continues = response.status_code == 206 and self._starts_at(response, n_received)
             total = self._total(response, n_received if continues else 0)
             self._remember_tag(response)
-            with open(self._part, "ab" if continues else "wb") as file:
+            with _open_own(self._part, os.O_APPEND if continues else os.O_TRUNC) as file:
                 for chunk in response.iter_content(_CHUNK):
                     file.write(chunk)
                     self._limits.check_file(url, file.tell())
@@ -88,6 +100,14 @@ class ResumingDownloader:
             )
         os.replace(self._part, output_file)
         self._tag_file.unlink(missing_ok=True)
+
+    def _n_kept(self) -> int:
+        """Return the number of bytes received earlier."""
+        try:
+            with _open_own(self._part, os.O_APPEND, creates=False) as file:
+                return os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return 0
 
     @staticmethod
     def _starts_at(response: Any, position: int) -> bool:
@@ -108,9 +128,51 @@ class ResumingDownloader:
     def _remember_tag(self, response: Any) -> None:
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified")
         if tag and not str(tag).startswith("W/"):  # a weak tag does not guarantee the same bytes
-            self._tag_file.write_text(json.dumps({"tag": tag}), encoding="utf-8")
+            with _open_own(self._tag_file, os.O_TRUNC) as file:
+                file.write(json.dumps({"tag": str(tag)}).encode())
         else:
             self._tag_file.unlink(missing_ok=True)
+
+
+def _open_own(path: Path, flags: int, *, creates: bool = True) -> IO[bytes]:
+    """Open a file for writing; a link is not followed, as it could lead to any file of the user."""
+    flags |= os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= getattr(os, "O_BINARY", 0) | (os.O_CREAT if creates else 0)
+    refusal = DownloadError(
+        f"{path} is a link or another special file, and nothing is written through it.\n"
+        "  Remove it and try again."
+    )
+    if path.is_symlink():
+        raise refusal  # before O_TRUNC, also where there is no O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags & ~os.O_TRUNC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EMLINK):
+            raise refusal from None
+        raise
+    file = os.fdopen(descriptor, "wb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise refusal
+    if flags & os.O_TRUNC:
+        file.truncate(0)
+    elif flags & os.O_APPEND:
+        file.seek(0, os.SEEK_END)
+    return file
+
+
+def _refuse_unencrypted_redirect(response: Any, *_: Any, **__: Any) -> None:
+    target = response.headers.get("Location")
+    if not response.is_redirect or target is None:
+        return
+    target = urljoin(response.url, target)
+    schemes = urlsplit(response.url).scheme, urlsplit(target).scheme
+    if schemes[0] == "https" and schemes[1] != "https":
+        requests = require("requests", "to download data sets")
+        raise requests.exceptions.InvalidURL(
+            f"the server redirects from https to {target[:200]}, which is not encrypted; this is"
+            " refused"
+        )
 
 
 _CHECKSUMS = "checksums.json"
@@ -181,6 +243,13 @@ def fetch(
         raise _absent(entry, home, "offline=True does not allow it")
     home.mkdir(parents=True, exist_ok=True)
     known = entry.sha256 if refresh else entry.sha256 or _recorded(home, entry.filename)
+    if known is None:
+        warnings.warn(
+            f"{entry.name}: the registry has no checksum, so this download of {entry.url} cannot be"
+            f" verified. Its SHA-256 is recorded in {home / _CHECKSUMS} and compared from then on.",
+            UnverifiedDownloadWarning,
+            stacklevel=2,
+        )
     path = _download(
         entry,
         home,
