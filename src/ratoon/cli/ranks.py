@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ratoon.cli.terminal import print_note
+from ratoon.cli.terminal import print_note, visible
 from ratoon.errors import InvalidParameterError
 
 TRANSPORTS = ("mpi",)
@@ -73,5 +73,5 @@ def distributed(
         yield [DataParallel(communicator, every, tell)]
     except BaseException as error:
         if communicator.size > 1:
-            communicator.abort(f"{type(error).__name__}: {error}")
+            communicator.abort(visible(f"{type(error).__name__}: {error}"))
         raise
