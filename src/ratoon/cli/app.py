@@ -21,6 +21,7 @@ from ratoon.cli import (
 )
 from ratoon.cli.terminal import (
     FAILED,
+    error_text,
     flush_results,
     guarded,
     print_error,
@@ -96,6 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except OSError as error:  # of help and version: stdout is full or closed
+            print_error(error_text(error))
+            code = FAILED
         except Exception as error:
             if os.environ.get(TRACEBACK):
                 raise

@@ -24,6 +24,9 @@ from ratoon.cli.terminal import guarded, print_json, print_note, print_table, pr
 from ratoon.errors import InvalidParameterError
 from ratoon.storage.atomic import write_file
 
+MOST_VALUES = 10**10
+"""Largest number of values that `ratoon data make` generates."""
+
 app = typer.Typer(
     help="Examine data files, download public data sets, generate data.", no_args_is_help=True
 )
@@ -161,6 +164,11 @@ def make(
     if weights is not None and len(weights) != classes:
         raise InvalidParameterError(
             f"--shares needs one number for each of the {classes} classes; got {len(weights)}."
+        )
+    if samples * features > MOST_VALUES:
+        raise InvalidParameterError(
+            f"--samples {samples} and --features {features} are {samples * features:.3g} values; at"
+            f" most {MOST_VALUES:.3g} are generated. Reduce one of them."
         )
     check_file(output)
     data, columns = make_microarray(

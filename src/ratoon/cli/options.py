@@ -88,7 +88,10 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progr
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", help="Number of parallel fits, -1 for one per core. Does not change results."
+        "--jobs",
+        min=-4096,
+        max=4096,
+        help="Number of parallel fits, -1 for one per core. Does not change results.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]

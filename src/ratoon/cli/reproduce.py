@@ -58,7 +58,9 @@ def reproduce(
     ] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Number of parallel trials, -1 for one per core."),
+        typer.Option(
+            "--jobs", min=-4096, max=4096, help="Number of parallel trials, -1 for one per core."
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -87,12 +87,14 @@ def terminal_streams() -> Iterator[None]:
     """Print characters that the encoding of stdout and stderr lacks as escape sequences.
 
     If one of them is closed (``>&-``), the null device takes its descriptor, which the next file to
-    be opened would get otherwise.
+    be opened would get otherwise.  Notes and errors are dropped if stderr is closed.
     """
     if sys.stdout is None or sys.stderr is None:
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass
         os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     changed = []
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -252,9 +254,10 @@ def load_average() -> float | None:
 # ---------------------------------------------------------------------------------------- errors
 
 
-def _error_text(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}."
+def error_text(error: Exception) -> str:
+    """Return the message of an error; that of the system is without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return str(error)
 
 
@@ -280,7 +283,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             print_error("the input is nested too deeply.")
             raise typer.Exit(FAILED) from None
         except (RatoonError, OSError) as error:
-            print_error(_error_text(error))
+            print_error(error_text(error))
             raise typer.Exit(FAILED) from None
         except MemoryError:
             print_error("not enough memory.\n  `ratoon plan` estimates the memory of a network.")

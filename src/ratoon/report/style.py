@@ -23,6 +23,17 @@ def new_axes(ax: Any | None, *, figsize: tuple[float, float] = (6.0, 4.0)) -> tu
     return pyplot.subplots(figsize=figsize, layout="constrained")
 
 
+def literal(name: str) -> str:
+    r"""Return a name as text that Matplotlib draws unchanged, not as a formula.
+
+    Examples
+    --------
+    >>> literal("$x_1$")
+    '\\$x_1\\$'
+    """
+    return name.replace("$", r"\$")
+
+
 def tidy(ax: Any) -> None:
     """Remove the top and right spines and add a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
