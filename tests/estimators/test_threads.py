@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
+import ratoon
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators import threads
 from ratoon.estimators.threads import SMALL_WORK, available_cores, threads_for
@@ -85,3 +86,12 @@ builtins.open = fake_open
 @pytest.mark.skipif(sys.platform != "linux", reason="containers limit cores on Linux")
 def test_the_quota_of_a_container_is_honoured():
     assert cores_found_after(FAKED_QUOTA) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [10**12, 10**30, 4097])
+@pytest.mark.parametrize("name", ["SparseMLPClassifier", "SparseFeatureSelector"])
+def test_a_number_of_threads_that_no_machine_has_is_refused(name, n_jobs):
+    estimator = getattr(ratoon, name)(n_jobs=n_jobs)
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    with pytest.raises(InvalidParameterError, match="`n_jobs` must be at most 4096"):
+        estimator.fit(x, np.arange(12) % 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 import ratoon
@@ -17,7 +19,18 @@ from ratoon.cli import (
     select,
     train,
 )
-from ratoon.cli.terminal import guarded
+from ratoon.cli.terminal import (
+    FAILED,
+    error_text,
+    flush_results,
+    guarded,
+    print_error,
+    terminal_streams,
+    visible_warnings,
+)
+
+TRACEBACK = "RATOON_TRACEBACK"
+"""Environment variable that shows the traceback of an unexpected error."""
 
 EPILOG = """
 Start with [bold]ratoon demo[/bold], then use your own file:
@@ -75,10 +88,25 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     0 is success, 1 an error in input, files or parameters, 2 a usage error, 130 Ctrl-C.  A training
-    with checkpoints that receives SIGTERM writes one more and ends with 143.
+    with checkpoints that receives SIGTERM writes one more and ends with 143.  No error ends with a
+    traceback, unless RATOON_TRACEBACK is set.
     """
-    try:
-        app(args=arguments, prog_name="ratoon")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
+    with terminal_streams(), visible_warnings():
+        try:
+            app(args=arguments, prog_name="ratoon")
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except OSError as error:  # of help and version: stdout is full or closed
+            print_error(error_text(error))
+            code = FAILED
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            print_error(
+                f"internal error: {type(error).__name__}: {error}\n"
+                f"  This is a bug in ratoon. Set the environment variable {TRACEBACK}=1, run the"
+                f" command again, and report the traceback."
+            )
+            code = FAILED
+        return code if flush_results() else code or FAILED

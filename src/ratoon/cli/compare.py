@@ -21,6 +21,7 @@ from ratoon.cli.options import (
     ReadingOption,
     widths_from,
 )
+from ratoon.cli.output import check_picture, save_picture
 from ratoon.cli.samples import read_samples, with_classes, with_labels
 from ratoon.cli.terminal import count, megabytes, print_json, print_note, print_table
 from ratoon.errors import InvalidInputError, InvalidParameterError
@@ -174,8 +175,6 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
 
 DIGITS = "digits"
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 def compare_strategies(
     data: Annotated[
@@ -229,11 +228,11 @@ def compare_strategies(
     )
 
     quiet = quiet or as_json
+    if plot is not None:
+        check_picture(plot)
     x, y = _strategy_samples(data, label, missing, quiet=quiet)
     if epsilon <= 0 or learning_rate <= 0:
         raise InvalidParameterError("--epsilon and --learning-rate must be positive.")
-    if plot is not None and plot.suffix not in PICTURES:
-        raise InvalidParameterError(f"--plot {plot}: the name must end in {', '.join(PICTURES)}.")
     chosen = known_strategies(strategies.split(",") if strategies else None)
     settings = StrategySettings(
         hidden=widths_from(hidden) or (),
@@ -357,5 +356,5 @@ def _draw_strategies(found: StrategyComparison, name: str, path: Path) -> None:
         {line.strategy: line.explored for line in lines if line.explored is not None},
         title=name,
     ).plot()
-    display.figure_.savefig(path, dpi=120)
+    save_picture(display.figure_, path, dpi=120)
     pyplot.close(display.figure_)

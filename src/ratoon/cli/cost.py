@@ -10,7 +10,14 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import JsonOption, shell_words, widths_from
-from ratoon.cli.terminal import console, count, load_average, print_json, print_note, print_table
+from ratoon.cli.terminal import (
+    count,
+    load_average,
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+)
 from ratoon.errors import InvalidParameterError
 
 
@@ -70,7 +77,7 @@ def show_plan(planned: Any, *, as_json: bool) -> None:
         }
         print_json({**asdict(planned), **totals})
     else:
-        console.print(str(planned), highlight=False, markup=False, soft_wrap=True)
+        print_text(str(planned))
 
 
 # Widths and minibatch of the paper's networks.
@@ -127,7 +134,7 @@ def bench(
         [
             [
                 r["model"],
-                f"{r['data']}\n{r['network']}",
+                (r["data"], r["network"]),
                 f"{r['connections']:,}",
                 r["batch"],
                 f"{r['step_ms']:.2f}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -18,8 +19,13 @@ from ratoon.cli.options import (
     reading_options,
     shell_words,
 )
-from ratoon.cli.terminal import console, guarded, print_json, print_note, print_table
+from ratoon.cli.output import check_file
+from ratoon.cli.terminal import guarded, print_json, print_note, print_table, print_text
 from ratoon.errors import InvalidParameterError
+from ratoon.storage.atomic import write_file
+
+MOST_VALUES = 10**10
+"""Largest number of values that `ratoon data make` generates."""
 
 app = typer.Typer(
     help="Examine data files, download public data sets, generate data.", no_args_is_help=True
@@ -49,7 +55,7 @@ def show(
     if as_json:
         print_json(examination.to_dict())
     else:
-        console.print(examination.to_text(), highlight=False, markup=False)
+        print_text(examination.to_text())
 
 
 @app.command("list")
@@ -89,7 +95,7 @@ def list_(
             ("SHA-256", one.sha256 or "not known; that of the first download is kept"),
             ("file", f"{file}{'' if file.exists() else ' (not downloaded)'}"),
         ):
-            print(f"{word:<10}{text}")
+            print_text(f"{word:<10}{text}")
         return
     known = list_datasets()
     if as_json:
@@ -159,6 +165,12 @@ def make(
         raise InvalidParameterError(
             f"--shares needs one number for each of the {classes} classes; got {len(weights)}."
         )
+    if samples * features > MOST_VALUES:
+        raise InvalidParameterError(
+            f"--samples {samples} and --features {features} are {samples * features:.3g} values; at"
+            f" most {MOST_VALUES:.3g} are generated. Reduce one of them."
+        )
+    check_file(output)
     data, columns = make_microarray(
         samples,
         features,
@@ -175,12 +187,13 @@ def make(
         arrays = {"X": data.X, "y": data.y, "informative": columns}
         if data.feature_names is not None:
             arrays["feature_names"] = np.array(data.feature_names)
-        with output.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **arrays)
+        write_file(output, content.getvalue())
     else:
         write(data, output)
         names = "".join(f"{data.feature_label(int(column))}\n" for column in columns)
-        output.with_suffix(".informative.txt").write_text(names, encoding="utf-8")
+        write_file(output.with_suffix(".informative.txt"), names.encode("utf-8"))
     print_note(
         f"{data.n_samples} samples x {data.n_features:,} genes, {data.n_classes} classes written to"
         f" {output}."

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.demo_picture import draw
+from ratoon.cli.output import check_file, check_picture
 from ratoon.cli.samples import split
 from ratoon.cli.terminal import (
     count,
@@ -21,9 +22,9 @@ from ratoon.cli.terminal import (
     print_json,
     print_note,
     print_table,
+    print_text,
 )
 from ratoon.datasets import Dataset, make_microarray
-from ratoon.errors import InvalidInputError
 from ratoon.history import EpochRecord
 from ratoon.training import Callback, Training
 
@@ -95,7 +96,8 @@ def demo(
     """
     size = QUICK if quick else Size()
     size = replace(size, epochs=epochs or size.epochs, splits=splits or size.splits)
-    _check_writable(output)
+    check_picture(output)
+    check_file(output.with_suffix(".html"))
     show = (lambda text: None) if as_json else print
     data, _ = make_microarray(
         n_features=size.genes, n_informative=size.informative, random_state=seed
@@ -136,13 +138,6 @@ def demo(
     show("" if peak is None else f"\nPeak memory of this program: {megabytes(peak)}.")
     print_note(f"The picture is in {output}.")
     print_note(f"The report on the network trained with SET is in {page}.")
-
-
-def _check_writable(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"{path}: there is no folder {path.parent}.")
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise InvalidInputError(f"{path}: the name must end in .png, .svg or .pdf.")
 
 
 # --------------------------------------------------------------------------- learn and compare
@@ -241,7 +236,7 @@ def _show_methods(methods: list[dict[str, Any]], trial: Trial) -> None:
         ],
     )
     network = trial.network.network_
-    print(
+    print_text(
         f"   Means over {count(n_splits, 'split')}, {trial.test.n_samples} held-out samples each."
         " SET and static have the same size:\n"
         f"   {network.n_connections:,} connections; a dense network would have"

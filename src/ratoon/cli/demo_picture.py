@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ratoon.cli.output import save_picture
 from ratoon.cli.terminal import count, megabytes
 
 METHOD_NAMES = {"SET": "SET", "static": "static", "default": "ratoon's\ndefault", "ridge": "ridge"}
@@ -26,7 +27,7 @@ def draw(trials: Sequence[Any], large: dict[str, Any], methods: Sequence[str], p
         _draw_curves(trials, curves)
         _draw_accuracies(trials, methods, dots)
         _draw_large(large, table)
-        figure.savefig(path, dpi=150)
+        save_picture(figure, path, dpi=150)
 
 
 def _colours() -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from ratoon.cli.terminal import visible_name
 from ratoon.datasets import Limits
 from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.nesting import parse_toml
@@ -76,11 +77,21 @@ IdMapOption = Annotated[
         help="File with two columns: the name of a feature in the data and in the model.",
     ),
 ]
+FormulaOption = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas/--no-escape-formulas",
+        help="Write ' in front of names in CSV that a spreadsheet would take for a formula.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", help="Number of parallel fits, -1 for one per core. Does not change results."
+        "--jobs",
+        min=-4096,
+        max=4096,
+        help="Number of parallel fits, -1 for one per core. Does not change results.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
@@ -306,6 +317,9 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
         document = parse_toml(value.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{value}: not a TOML file: {error}.") from None
+    if not _is_printable(document):
+        # A usage error would print them, and a path cannot hold all of them.
+        raise typer.BadParameter(f"{value}: a key or text has control characters; remove them.")
     command = context.command
     top = {key: entry for key, entry in document.items() if not isinstance(entry, dict)}
     table = document.get(command.name or "", top)
@@ -327,6 +341,14 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
         defaults[name] = entry
     context.default_map = {**(context.default_map or {}), **defaults}
     return value
+
+
+def _is_printable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_is_printable(part) for pair in value.items() for part in pair)
+    if isinstance(value, list):
+        return all(_is_printable(part) for part in value)
+    return not isinstance(value, str) or visible_name(value) == value
 
 
 def _names(command: Any) -> dict[str, str]:

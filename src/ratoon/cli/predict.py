@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +11,7 @@ import typer
 from ratoon.cli.options import (
     CoverageOption,
     DataFile,
+    FormulaOption,
     IdMapOption,
     JsonOption,
     LabelOption,
@@ -22,6 +21,7 @@ from ratoon.cli.options import (
     ReadingOption,
     input_errors,
 )
+from ratoon.cli.output import check_file, check_picture, print_csv, save_picture, write_csv
 from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
 from ratoon.cli.terminal import count, print_json, print_note, print_table
 from ratoon.datasets import MIN_COVERAGE, Dataset
@@ -45,6 +45,7 @@ def predict(
     reading: ReadingOption = None,
     min_coverage: CoverageOption = MIN_COVERAGE,
     id_map: IdMapOption = None,
+    escape_formulas: FormulaOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -62,6 +63,8 @@ def predict(
 
       ratoon predict lung.ratoon other.csv --id-map probes.csv --min-coverage 0.8
     """
+    if output is not None:
+        check_file(output)
     estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
     if probabilities and not hasattr(estimator, "classes_"):
         raise InvalidParameterError(
@@ -88,10 +91,9 @@ def predict(
         print_json([dict(zip(header, row, strict=True)) for row in rows])
         return
     if output is None:
-        _write_csv(sys.stdout, header, rows)
+        print_csv(header, rows, escape_formulas=escape_formulas)
         return
-    with output.open("w", newline="", encoding="utf-8") as file:
-        _write_csv(file, header, rows)
+    write_csv(output, header, rows, escape_formulas=escape_formulas)
     if not quiet:
         print_note(f"{count(len(rows), 'prediction')} written to {output}.")
 
@@ -116,6 +118,8 @@ def evaluate(
 
       ratoon evaluate lung.ratoon test.csv --label outcome --picture confusion.png
     """
+    if picture is not None:
+        check_picture(picture)
     estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
     samples = matched(
         estimator,
@@ -141,7 +145,7 @@ def evaluate(
         np.asarray(samples.labels, dtype=str), predicted.astype(str)
     )
     if picture is not None:
-        display.plot().figure_.savefig(picture, dpi=130)
+        save_picture(display.plot().figure_, picture, dpi=130)
     result = {
         "samples": samples.n_samples,
         "score": display.accuracy,
@@ -183,9 +187,3 @@ def _target_names(predicted: Any) -> list[str]:
     if predicted.ndim == 1:
         return ["prediction"]
     return [f"prediction_{i + 1}" for i in range(predicted.shape[1])]
-
-
-def _write_csv(file: Any, header: list[str], rows: list[tuple[Any, ...]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)

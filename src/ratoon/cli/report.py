@@ -20,6 +20,7 @@ from ratoon.cli.options import (
     ReadingOption,
     input_errors,
 )
+from ratoon.cli.output import check_report
 from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
 from ratoon.cli.terminal import print_note
 from ratoon.datasets import MIN_COVERAGE, Dataset
@@ -63,6 +64,7 @@ def report(
     """
     from ratoon.report import write_report
 
+    check_report(output)
     estimator = load_model(model)
     task = task_of(estimator)
     samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)

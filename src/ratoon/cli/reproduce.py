@@ -9,8 +9,11 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import JsonOption, QuietOption
+from ratoon.cli.output import check_new_folder, save_picture
 from ratoon.cli.terminal import print_json, print_note, print_table
 from ratoon.errors import InvalidParameterError
+from ratoon.report.style import picture_formats
+from ratoon.storage.atomic import write_file
 
 QUICK = {"trials": 1, "epochs": 3}
 
@@ -55,7 +58,9 @@ def reproduce(
     ] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Number of parallel trials, -1 for one per core."),
+        typer.Option(
+            "--jobs", min=-4096, max=4096, help="Number of parallel trials, -1 for one per core."
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -85,6 +90,9 @@ def reproduce(
     from ratoon.paper.trial import TrialStore
 
     quiet = quiet or as_json
+    if output is not None:
+        check_new_folder(output)
+        picture_formats()  # raises without matplotlib
     effort = Effort(
         trials=trials or (QUICK["trials"] if quick else 5),
         epochs=epochs or (QUICK["epochs"] if quick else None),
@@ -104,7 +112,7 @@ def reproduce(
         results[name]["notes"] = found.notes
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
-            (output / f"{name}.md").write_text(found.to_markdown(), encoding="utf-8")
+            write_file(output / f"{name}.md", found.to_markdown().encode("utf-8"))
             draw(found, output / name)
         if not as_json:
             print_table(found.title, found.columns, found.rows)
@@ -140,7 +148,7 @@ def draw(found: Any, stem: Path) -> list[Path]:
         title = f"{found.title}\n{_data_of(found, name)}".rstrip()
         axes.set_title(title, loc="left", fontsize=10, pad=22)
         path = stem.with_name(f"{stem.name}-{name}.png" if name else f"{stem.name}.png")
-        figure.savefig(path, dpi=120)
+        save_picture(figure, path, dpi=120)
         written.append(path)
     return written
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from ratoon.cli.options import (
     DataFile,
+    FormulaOption,
     JsonOption,
     LabelOption,
     MissingOption,
@@ -20,6 +20,7 @@ from ratoon.cli.options import (
     TaskOption,
     input_errors,
 )
+from ratoon.cli.output import check_file, check_picture, save_picture, write_csv
 from ratoon.cli.samples import read_samples, with_labels
 from ratoon.cli.terminal import print_json, print_note, print_table
 
@@ -48,6 +49,7 @@ def select(
         int, typer.Option(min=0, help="Random seed. The same seed gives the same table.")
     ] = 0,
     jobs: Annotated[int, typer.Option(help="Number of networks trained in parallel.")] = 1,
+    escape_formulas: FormulaOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -69,6 +71,10 @@ def select(
     from ratoon import SparseAutoencoderSelector, SparseFeatureSelector
 
     quiet = quiet or as_json
+    if output is not None:
+        check_file(output)
+    if picture is not None:
+        check_picture(picture)
     samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
     selector: Any
     if unsupervised:
@@ -80,7 +86,18 @@ def select(
         selector.fit(samples, samples.y)
     rows = ranked_rows(selector, samples)
     if output is not None:
-        _write(output, rows)
+        try:
+            write_csv(
+                output,
+                list(COLUMNS),
+                [tuple(row.values()) for row in rows],
+                delimiter="\t" if output.suffix.lower() in (".tsv", ".txt") else ",",
+                escape_formulas=escape_formulas,
+            )
+        except OSError:
+            if not as_json:
+                _show(rows, selector, None, quiet=quiet)  # the result of a long computation
+            raise
     if picture is not None:
         _draw(selector, samples, picture)
     if as_json:
@@ -145,20 +162,13 @@ def _show(rows: list[dict[str, Any]], selector: Any, output: Path | None, *, qui
         print_note(f"All {len(rows)} features are in {output}.")
 
 
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    delimiter = "\t" if path.suffix.lower() in (".tsv", ".txt") else ","
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, delimiter=delimiter, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def _draw(selector: Any, samples: Any, path: Path) -> None:
     from ratoon.report import FeatureRankingDisplay
 
-    FeatureRankingDisplay.from_strength(
+    display = FeatureRankingDisplay.from_strength(
         selector.strength_,
         names=samples.feature_names,
         spread=selector.strength_spread_,
         top=min(selector.n_features_, 40),
-    ).plot().figure_.savefig(path, dpi=130)
+    )
+    save_picture(display.plot().figure_, path, dpi=130)

@@ -1,21 +1,30 @@
-"""Output of the commands: results to stdout; notes, progress and errors to stderr."""
+"""Output of the commands: results to stdout; notes, progress and errors to stderr.
+
+Names in models and data files may contain control characters, which a terminal would execute.
+Everything is printed by the functions of this module, which escape them.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from ratoon.errors import RatoonError
+from ratoon.errors import InvalidInputError, RatoonError
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -25,23 +34,128 @@ errors = Console(stderr=True)
 P = ParamSpec("P")
 
 
+# ------------------------------------------------------------------------------------- escaping
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line feed
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of writing
+    "\u2028\u2029\ud800-\udfff]"  # line separators; halves of characters, which have no encoding
+)
+_LINE_ENDS = str.maketrans({"\n": "\\n", "\t": "\\t"})
+
+
+def visible(text: str) -> str:
+    r"""Return text with control characters as escape sequences that can be read.
+
+    Line feeds and tabs are kept: messages have several lines.
+
+    Examples
+    --------
+    >>> visible("gene\x1b[31m"), visible("Müller\u202e")
+    ('gene\\x1b[31m', 'Müller\\u202e')
+    """
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def visible_name(name: Any) -> str:
+    r"""Return a name as `visible` does, and on one line.
+
+    Examples
+    --------
+    >>> visible_name("gene\n1")
+    'gene\\n1'
+    """
+    return visible(str(name)).translate(_LINE_ENDS)
+
+
+@contextmanager
+def visible_warnings() -> Iterator[None]:
+    """Escape the control characters of the warnings inside the block."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda *args, **kwargs: visible(usual(*args, **kwargs))
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+# --------------------------------------------------------------------------------------- streams
+
+
+@contextmanager
+def terminal_streams() -> Iterator[None]:
+    """Print characters that the encoding of stdout and stderr lacks as escape sequences.
+
+    If one of them is closed (``>&-``), the null device takes its descriptor, which the next file to
+    be opened would get otherwise.  Notes and errors are dropped if stderr is closed.
+    """
+    if sys.stdout is None or sys.stderr is None:
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    changed = []
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            changed.append((stream, stream.errors))
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        for stream, usual in changed:
+            stream.reconfigure(errors=usual)
+
+
+def require_stdout() -> TextIO:
+    """Return stdout; raise if it is closed, because results would be lost."""
+    if sys.stdout is None:
+        raise InvalidInputError("stdout is closed, so the results have nowhere to go.")
+    return sys.stdout
+
+
+def flush_results() -> bool:
+    """Write out what is left in the buffer of stdout; print an error and return False on failure.
+
+    Without this, Python would notice the failure when it ends, and print an error of its own.
+    """
+    if sys.stdout is None:
+        return True
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:  # `ratoon predict ... | head` has all it wants
+            print_error(f"stdout: {error.strerror or error}.")
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+        return False
+    return True
+
+
 # -------------------------------------------------------------------------------------- printing
 
 
 def print_error(message: str) -> None:
     """Print an error to stderr."""
     # Soft wrapping leaves long lines to the terminal, so that a path in a log stays on one line.
-    errors.print(f"[bold red]ratoon:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
+    text = Text.assemble(("ratoon:", "bold red"), " ", visible(message))
+    errors.print(text, soft_wrap=True)
 
 
 def print_note(message: str) -> None:
     """Print a note to stderr, so that stdout holds results only."""
-    errors.print(message, highlight=False, markup=False, soft_wrap=True)
+    errors.print(Text(visible(message)), soft_wrap=True)
+
+
+def print_text(text: str) -> None:
+    """Print lines of text to stdout."""
+    console.print(Text(visible(text)), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document to stdout."""
-    print(json.dumps(value, indent=2, default=_as_json))
+    # ASCII, with every other character as \uXXXX; JSON itself leaves only DEL as it is.
+    text = json.dumps(value, indent=2, default=_as_json).replace("\x7f", "\\u007f")
+    print(text, file=require_stdout())
 
 
 def _as_json(value: Any) -> Any:
@@ -52,16 +166,23 @@ def _as_json(value: Any) -> Any:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str | None = None
 ) -> None:
-    """Print a table, with text on the left of a column and numbers on the right."""
+    """Print a table, with text on the left of a column and numbers on the right.
+
+    A cell that is a tuple has one line per entry.
+    """
     if title:  # printed apart: a title of the table itself would be wrapped at the table's width
-        console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
+        console.print(Text(visible_name(title), "bold"))
     table = Table(box=SIMPLE_HEAD, caption=note, caption_justify="left")
     for place, name in enumerate(columns):
         numeric = all(_looks_numeric(row[place]) for row in rows)
-        table.add_column(escape(name), justify="right" if numeric else "left")
+        table.add_column(Text(visible_name(name)), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(Text(_cell_text(cell)) for cell in row))
     console.print(table)
+
+
+def _cell_text(cell: Any) -> str:
+    return "\n".join(map(visible_name, cell)) if isinstance(cell, tuple) else visible_name(cell)
 
 
 def _looks_numeric(cell: Any) -> bool:
@@ -133,6 +254,13 @@ def load_average() -> float | None:
 # ---------------------------------------------------------------------------------------- errors
 
 
+def error_text(error: Exception) -> str:
+    """Return the message of an error; that of the system is without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return str(error)
+
+
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """Return a command that ends expected errors with a message and an exit code."""
 
@@ -148,8 +276,14 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except FileNotFoundError as error:
             print_error(f"{error.filename}: no such file." if error.filename else str(error))
             raise typer.Exit(FAILED) from None
+        except IsADirectoryError as error:
+            print_error(f"{error.filename}: this is a folder, not a file.")
+            raise typer.Exit(FAILED) from None
+        except RecursionError:
+            print_error("the input is nested too deeply.")
+            raise typer.Exit(FAILED) from None
         except (RatoonError, OSError) as error:
-            print_error(str(error))
+            print_error(error_text(error))
             raise typer.Exit(FAILED) from None
         except MemoryError:
             print_error("not enough memory.\n  `ratoon plan` estimates the memory of a network.")

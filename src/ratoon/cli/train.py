@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from ratoon.cli.options import (
     use_config,
     widths_from,
 )
+from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
 from ratoon.cli.samples import (
     read_samples,
@@ -27,9 +30,10 @@ from ratoon.cli.samples import (
     topology_from_groups,
     with_labels,
 )
-from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table
+from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table, print_text
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.storage.atomic import SaveError, check_target
 
 NETWORK = "Network"
 TRAINING = "Training"
@@ -249,6 +253,8 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
+    if is_first:
+        _check_outputs(output, report, checkpoint)
     checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
     samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
@@ -260,6 +266,8 @@ def train(
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
+    if output is not None and is_first:
+        check_target(output, _file_bytes(estimator, samples))
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
@@ -278,7 +286,7 @@ def train(
     if not is_first:
         return
     if output is not None:
-        estimator.save(output)
+        save(estimator, output)
     _show_result(estimator, training, held_out, output, as_json=as_json, quiet=quiet)
     if report is not None:
         from ratoon.cli.report import report_training
@@ -307,6 +315,45 @@ def fit(estimator: Any, samples: Dataset, callbacks: list[Any], *, verbose: bool
             estimator.fit(samples)
     finally:
         estimator.set_params(callbacks=None, verbose=0)
+
+
+def _check_outputs(output: Path | None, report: Path | None, checkpoint: Path | None) -> None:
+    """Raise before anything is read or trained if its results could not be written."""
+    if output is not None:
+        check_target(output)
+    if report is not None:
+        check_report(report)
+    if checkpoint is not None:
+        check_new_folder(checkpoint)
+    if output is not None and report is not None and output.absolute() == report.absolute():
+        raise InvalidParameterError(f"--output and --report name the same file, {output}.")
+
+
+def _file_bytes(estimator: Any, samples: Dataset) -> int:
+    from ratoon.estimators.planning import file_bytes
+
+    with shell_words():
+        return file_bytes(
+            estimator, samples.n_features, samples.n_samples, max(samples.n_classes, 1)
+        )
+
+
+def save(estimator: Any, path: Path) -> None:
+    """Save a trained estimator; if that fails, save it in another folder and raise."""
+    try:
+        estimator.save(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
+            rescue = folder / f"ratoon-rescue-{secrets.token_hex(4)}.ratoon"
+            try:
+                estimator.save(rescue)
+            except OSError:
+                continue
+            raise SaveError(
+                error.errno, f"{reason}.\n  The model was saved in {rescue} instead", str(path)
+            ) from None
+        raise
 
 
 def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
@@ -387,10 +434,10 @@ def _show_result(
             for x in layers
         ],
     )
-    print(estimator.report_.how)
+    print_text(estimator.report_.how)
     if held_out is not None:
         kind = "accuracy" if training.class_names is not None else "R squared"
-        print(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
+        print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
     if quiet:
         return
     if output is not None:

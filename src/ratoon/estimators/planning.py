@@ -13,12 +13,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
 
 from ratoon import kernels
 from ratoon.estimators.presets import Shape
-from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs
+from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
@@ -197,6 +198,22 @@ def planned_memory(
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
     )
+
+
+def file_bytes(estimator: Any, n_features: int, n_samples: int, n_outputs: int) -> int:
+    """Return about how many bytes the model file of an estimator will have, without its names."""
+    shape = Shape(n_samples, n_features, n_outputs, estimator._is_classifier)
+    settings = resolve(estimator, shape)
+    if settings.solver == CLOSED_FORM:
+        return 8 * n_features * n_outputs
+    size = checked_dtype(settings.dtype).itemsize
+    weight_size = 2 if is_bfloat16(settings.dtype) else size
+    connections = settings.connections or tuple(
+        connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
+        for layer in pairwise(settings.widths(shape))
+    )
+    per_connection = _INDEX_BYTES + weight_size + size * settings.optimizer.n_states
+    return sum(connections) * per_connection
 
 
 def _rewiring_bytes(n_connections: int, weight_size: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets import Dataset
+from ratoon.datasets.optional import require
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import parts_of_eval_set
 from ratoon.estimators.settings import CLOSED_FORM, Settings
@@ -19,6 +20,7 @@ from ratoon.initialise import density_of
 from ratoon.network import SparseMLP
 from ratoon.report import write_report
 from ratoon.samples.checked import checked_samples, targets_or_labels
+from ratoon.storage.atomic import SaveError, check_target, shown
 
 _HEADINGS = ("layer", "shape", "connections", "requested", "achieved", "MB", "rewired")
 
@@ -165,9 +167,11 @@ def check_report_path(path: Any) -> None:
     """Raise before a long training if its report could not be written afterwards."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInputError(f"`report` must be the path of a file, got {path!r}.")
-    folder = os.path.dirname(os.fspath(path)) or "."
-    if not os.path.isdir(folder):
-        raise InvalidInputError(f"`report`: there is no folder {folder}; make it first.")
+    require("jinja2", "to write reports", extra="report")
+    try:
+        check_target(path, stream=True)
+    except SaveError as error:
+        raise InvalidInputError(f"`report={shown(path)!r}`: {error.strerror}.") from None
 
 
 def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.inspection import relative_strength
+from ratoon.estimators.threads import threads_for
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples, targets_or_labels
@@ -207,6 +208,8 @@ class SparseFeatureSelector(StrengthSelector):
             if self.resample == "folds"
             else [np.arange(x.shape[0])] * self.n_repeats
         )
+        if self.n_jobs is not None:
+            threads_for(self.n_jobs, 1)  # raises if it is not a number of processes
         strengths = Parallel(n_jobs=self.n_jobs)(
             delayed(_strength)(
                 model, x, target, rows, derive_seed(seed, "repeat", number), self.propagate

@@ -12,6 +12,9 @@ from ratoon.errors import InvalidParameterError
 SMALL_WORK = 2_000_000
 """Connections times samples of a minibatch below which a second thread costs more than it saves."""
 
+LARGEST_N_JOBS = 4096
+"""Largest `n_jobs`; more threads than cores only cost memory."""
+
 MOST_THREADS = 16
 """More threads help little: the kernels are limited by memory bandwidth."""
 
@@ -59,4 +62,9 @@ def threads_for(n_jobs: Any, work: int) -> int:
             f" number of cores (-1: all), got {n_jobs!r}."
         )
     wanted = int(n_jobs)
+    if wanted > LARGEST_N_JOBS:
+        raise InvalidParameterError(
+            f"`n_jobs` must be at most {LARGEST_N_JOBS}, got {n_jobs!r}; this process may use"
+            f" {available_cores()} core(s), which is -1."
+        )
     return wanted if wanted > 0 else max(1, available_cores() + 1 + wanted)

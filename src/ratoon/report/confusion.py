@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ratoon.errors import InvalidInputError
-from ratoon.report.style import GREEN, GREY, RED, new_axes
+from ratoon.report.style import GREEN, GREY, RED, literal, new_axes
 
 
 @dataclass(eq=False)
@@ -169,8 +169,8 @@ class ConfusionMatrixDisplay:
         # About seven letters fit into a cell.
         rotated = max(len(name) for name in names) > (9 if n <= 2 else 7)
         how = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if rotated else {}
-        ax.set_xticks(range(n + 1), names, **how)
-        ax.set_yticks(range(n + 1), [*self.class_names, "recall"])
+        ax.set_xticks(range(n + 1), [literal(name) for name in names], **how)
+        ax.set_yticks(range(n + 1), [*map(literal, self.class_names), "recall"])
         ax.tick_params(length=0)
         ax.set_xlabel("true class")
         ax.set_ylabel("predicted class")

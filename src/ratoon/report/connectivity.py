@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError
 from ratoon.report.style import BLUE, new_axes, tidy
+from ratoon.storage.atomic import write_file
 from ratoon.training.recorder import TopologyRecorder
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg", ".html": "html"}
@@ -230,5 +232,9 @@ class ConnectivityAnimation:
         if target.suffix not in WRITERS:
             raise InvalidInputError(f"{target.name}: the name must end in {', '.join(WRITERS)}.")
         animation = self.animate(interval=interval)
-        animation.save(target, writer=WRITERS[target.suffix], dpi=dpi)
-        pyplot.close(self.figure_)
+        # The writers of Matplotlib name their own files: a complete one is copied.
+        with TemporaryDirectory() as folder:
+            whole = Path(folder, f"animation{target.suffix}")
+            animation.save(whole, writer=WRITERS[target.suffix], dpi=dpi)
+            pyplot.close(self.figure_)
+            write_file(target, whole.read_bytes())

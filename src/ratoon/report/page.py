@@ -22,6 +22,7 @@ from ratoon.report.facts import (
 )
 from ratoon.report.layers import ConnectionCountDisplay, DegreeDisplay
 from ratoon.report.style import inline_svg
+from ratoon.storage.atomic import write_file
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -44,7 +45,7 @@ def write_report(
     estimator : SparseMLPClassifier or SparseMLPRegressor
         Fitted.
     path : path
-        The file to write; its folder must exist.
+        The file to write, replaced as a whole or not at all; its folder must exist.
     data : Dataset, optional
         Samples to describe and, if they have labels, to score on.  Features must be in the order
         of training.
@@ -75,7 +76,7 @@ def write_report(
         selector=selector,
     )
     target = Path(path)
-    target.write_text(text, encoding="utf-8")
+    write_file(target, text.encode("utf-8", "backslashreplace"))
     return target
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ratoon.errors import InvalidInputError
-from ratoon.report.style import BLUE, GREY, new_axes, tidy
+from ratoon.report.style import BLUE, GREY, literal, new_axes, tidy
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class FeatureRankingDisplay:
             self.ax_.errorbar(
                 self.strength, places, xerr=self.spread, fmt="none", ecolor=GREY, elinewidth=1
             )
-        self.ax_.set_yticks(places, [_short(name) for name in self.names])
+        self.ax_.set_yticks(places, [literal(_short(name)) for name in self.names])
         self.ax_.invert_yaxis()
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.set_xlabel("connection strength")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ratoon.errors import InvalidInputError
-from ratoon.report.style import BLUE, GREY, ORANGE, tidy
+from ratoon.report.style import BLUE, GREY, ORANGE, literal, tidy
 
 PANELS = ("accuracy gained, points", "ms per rewiring", "explored, %")
 
@@ -106,4 +106,4 @@ class StrategyDisplay:
         ax.set_yticks(range(len(self.gains)), self.names)
         if not ax.yaxis_inverted():
             ax.invert_yaxis()
-        ax.set_title(self.title, fontsize="medium", loc="left")
+        ax.set_title(literal(self.title), fontsize="medium", loc="left")

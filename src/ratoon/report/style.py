@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from html import escape
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any
+
+from ratoon.datasets.optional import require
 
 # From the Okabe-Ito palette, which is distinguishable with all common kinds of colour vision.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7F7F7F"
@@ -19,6 +21,17 @@ def new_axes(ax: Any | None, *, figsize: tuple[float, float] = (6.0, 4.0)) -> tu
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=figsize, layout="constrained")
+
+
+def literal(name: str) -> str:
+    r"""Return a name as text that Matplotlib draws unchanged, not as a formula.
+
+    Examples
+    --------
+    >>> literal("$x_1$")
+    '\\$x_1\\$'
+    """
+    return name.replace("$", r"\$")
 
 
 def tidy(ax: Any) -> None:
@@ -79,3 +92,18 @@ def inline_svg(display: Any, description: str, *, salt: str, size: tuple[float, 
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+
+
+def picture_formats() -> tuple[str, ...]:
+    """Return the formats that pictures can be written in; raise without matplotlib."""
+    require("matplotlib", "to draw pictures")
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return tuple(FigureCanvasBase.get_supported_filetypes())
+
+
+def picture_bytes(figure: Any, suffix: str, *, dpi: int) -> bytes:
+    """Return a figure as the content of a file with this suffix."""
+    content = BytesIO()
+    figure.savefig(content, format=suffix.lower().removeprefix("."), dpi=dpi)
+    return content.getvalue()

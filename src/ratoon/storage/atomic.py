@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -97,6 +98,115 @@ def replace_file(
         if not isinstance(error, OSError) or isinstance(error, SaveError):
             raise
         raise _explained(error, path, done=done, left=left) from error
+
+
+def write_file(path: PathLike, data: bytes) -> None:
+    """Write a file as a whole or not at all; a device or pipe is written to directly.
+
+    Raises
+    ------
+    SaveError
+        If the file cannot be written, with the system's ``errno``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(os.path.join(folder, "note"), b"hello")
+    ...     os.listdir(folder)
+    ['note']
+    """
+    if not _is_stream(path):
+        replace_file(path, lambda descriptor: write_all(descriptor, data))
+        return
+    try:
+        with open(path, "wb") as stream:
+            stream.write(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SaveError(error.errno, f"not written: {reason}", shown(path)) from error
+
+
+def check_target(path: PathLike, n_bytes: int = 0, *, stream: bool = False) -> None:
+    """Raise if a file could not be written, so that this is known before a long computation.
+
+    Parameters
+    ----------
+    path : path
+        The file that will be written.
+    n_bytes : int, default=0
+        Estimated size of the file.
+    stream : bool, default=False
+        Whether a device or pipe is accepted.
+
+    Raises
+    ------
+    SaveError
+        If the folder does not exist or cannot be written to, the name is that of a folder, or the
+        disk has less free space.
+
+    Examples
+    --------
+    >>> check_target("no/such/folder/model.ratoon")
+    Traceback (most recent call last):
+    ...
+    ratoon.storage.atomic.SaveError: [Errno 2] there is no folder no/such/folder; ...
+    """
+    if "\0" in os.fsdecode(path):
+        raise SaveError(errno.EINVAL, "a file name cannot have a null character", shown(path))
+    if stream and _is_stream(path):
+        return
+    folder = os.path.dirname(os.path.realpath(os.fsdecode(path)))
+    if not os.path.isdir(folder):
+        given = os.path.dirname(os.fsdecode(path)) or folder
+        raise SaveError(
+            errno.ENOENT, f"there is no folder {shown(given)}; create it first", shown(path)
+        )
+    target = _final_target(path)
+    check_folder(folder, n_bytes, named=path)
+    if len(os.fsencode(os.path.basename(target))) > _longest_name(folder):
+        raise SaveError(errno.ENAMETOOLONG, "the file name is too long", shown(path))
+
+
+def check_folder(folder: PathLike, n_bytes: int = 0, *, named: PathLike | None = None) -> None:
+    """Raise `SaveError` unless a new file of this size can be made in a folder."""
+    name = folder if named is None else named
+    # Permissions do not show read-only mounts, quotas and network file systems: make a file.
+    temporary = os.path.join(os.fsdecode(folder), f".ratoon-{secrets.token_hex(8)}.tmp")
+    try:
+        os.close(os.open(temporary, _FLAGS, 0o600))
+        os.unlink(temporary)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SaveError(
+            error.errno, f"the folder cannot be written to: {reason}; use another", shown(name)
+        ) from None
+    if n_bytes > free:
+        raise SaveError(
+            errno.ENOSPC,
+            f"the file will have about {n_bytes / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free"
+            f" on this disk; make room or use another folder",
+            shown(name),
+        )
+
+
+def _longest_name(folder: str) -> int:
+    try:
+        return os.pathconf(folder, "PC_NAME_MAX")
+    except (AttributeError, OSError, ValueError):  # Windows, and systems that do not know
+        return 255
+
+
+def _is_stream(path: PathLike) -> bool:
+    """Whether a path is a device, pipe or socket, which cannot be replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
