@@ -4,7 +4,8 @@
 #include "threads.hpp"
 
 NB_MODULE(_native, m) {
-    // What modules still hold when the interpreter ends is freed by the system, not a leak.
+    // Objects that modules still refer to when the interpreter ends are freed by the system: no
+    // leak.
     nanobind::set_leak_warnings(false);
     m.doc() = "The compiled core.  Use it through ratoon.kernels and ratoon.topology.";
     m.def("isa_in_use", &ratoon::isa_in_use);

@@ -15,21 +15,22 @@
 namespace ratoon {
 namespace {
 
-// Finds the tile a global rank falls into: a table gets close, a short walk finishes.
+// Finds the tile of a global rank: a table gives a tile close to it, then a short linear search.
 class TileFinder {
   public:
-    explicit TileFinder(const std::vector<Index>& room) : ends_(room) {
+    explicit TileFinder(const std::vector<Index>& n_empty) : ends_(n_empty) {
         std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
-        for (std::size_t t = 0; t < room.size(); ++t) firsts_.push_back(ends_[t] - room[t]);
+        for (std::size_t t = 0; t < n_empty.size(); ++t) firsts_.push_back(ends_[t] - n_empty[t]);
         const std::uint64_t total = std::uint64_t(ends_.back());
-        // Cells so small that most lie within one tile: a walk is a misprediction.  But not
-        // so many that the table fills the first cache.
-        const std::uint64_t cells = std::max<std::uint64_t>(4 * room.size(), 1 << 12);
+        // Cells so small that most lie within one tile, since every search step is a branch
+        // misprediction; but not so many that the table fills the first-level cache.
+        const std::uint64_t cells = std::max<std::uint64_t>(4 * n_empty.size(), 1 << 12);
         while ((total >> shift_) > cells) ++shift_;
         table_.resize((total >> shift_) + 1);
         Index tile = 0;
         for (std::size_t cell = 0; cell < table_.size(); ++cell) {
-            while (tile + 1 < Index(room.size()) && std::uint64_t(ends_[tile]) <= cell << shift_) {
+            while (tile + 1 < Index(n_empty.size()) &&
+                   std::uint64_t(ends_[tile]) <= cell << shift_) {
                 ++tile;
             }
             table_[cell] = std::int32_t(tile);
@@ -56,7 +57,7 @@ using Extra = std::vector<std::pair<Index, std::uint32_t>>;  // (tile, rank)
 
 // One large round of independent draws, sorted per tile, repetitions dropped in place.
 struct Round {
-    std::vector<Index> starts, sizes;  // tile t has room for starts[t + 1] - starts[t]
+    std::vector<Index> starts, sizes;  // tile t has capacity starts[t + 1] - starts[t]
     Buffer<std::uint32_t> ranks;
     Extra extra;  // draws beyond the capacity of their tile
 
@@ -66,18 +67,18 @@ struct Round {
     }
 };
 
-// Room for what is expected and two standard deviations more.  Draws beyond it go to the list
-// of extra ones, which costs less than counting all draws beforehand.
-std::vector<Index> expected_starts(const std::vector<Index>& room, Index count, Index total) {
-    std::vector<Index> starts(room.size() + 1, 0);
-    for (std::size_t t = 0; t < room.size(); ++t) {
-        const double expected = double(count) * double(room[t]) / double(total);
+// Capacity for the expected draws plus two standard deviations.  Draws beyond it go to the list of
+// extra ones, which costs less than counting all draws beforehand.
+std::vector<Index> expected_starts(const std::vector<Index>& n_empty, Index count, Index total) {
+    std::vector<Index> starts(n_empty.size() + 1, 0);
+    for (std::size_t t = 0; t < n_empty.size(); ++t) {
+        const double expected = double(count) * double(n_empty[t]) / double(total);
         starts[t + 1] = starts[t] + Index(expected + 2 * std::sqrt(expected)) + 4;
     }
     return starts;
 }
 
-// What a tile gets of the draws: ranks from first_rank to end_rank, slots from `next` to `end`.
+// The part of the draws in one tile: ranks from first_rank to end_rank, slots from `next` to `end`.
 struct Portion {
     std::uint64_t first_rank, end_rank;
     Index next, end;
@@ -116,10 +117,10 @@ Extra fill_portions(const TileFinder& find, std::uint64_t seed, Index first, Ind
     return extra;
 }
 
-Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index count,
+Round draw_round(const TileFinder& find, const std::vector<Index>& n_empty, Index count,
                  std::uint64_t seed, int n_threads) {
-    const Index n_tiles = Index(room.size());
-    Round round{expected_starts(room, count, find.total()), {}, {}, {}};
+    const Index n_tiles = Index(n_empty.size());
+    Round round{expected_starts(n_empty, count, find.total()), {}, {}, {}};
     // Memory first, so that far too large a request fails at once.
     round.ranks = Buffer<std::uint32_t>(round.starts.back());
     round.sizes.resize(std::size_t(n_tiles));
@@ -128,7 +129,7 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
     for (Index t = 0; t < n_tiles; ++t) {
         const std::uint64_t first = std::uint64_t(find.first(t));
         portions.push_back(
-            {first, first + std::uint64_t(room[t]), round.starts[t], round.starts[t + 1]});
+            {first, first + std::uint64_t(n_empty[t]), round.starts[t], round.starts[t + 1]});
     }
     // The order in which threads fill a tile's portion is not defined: it is sorted below.
     const Index chunk = 1 << 18;
@@ -143,7 +144,7 @@ Round draw_round(const TileFinder& find, const std::vector<Index>& room, Index c
         const Index n = std::min(portions[t].next, portions[t].end) - round.starts[t];
         Buffer<std::uint32_t> scratch(n);
         std::uint32_t* ranks = round.ranks.data() + round.starts[t];
-        sort_uniform(ranks, n, scratch.data(), std::uint64_t(room[t]));
+        sort_uniform(ranks, n, scratch.data(), std::uint64_t(n_empty[t]));
         round.sizes[t] = std::unique(ranks, ranks + n) - ranks;
     });
     std::erase_if(round.extra, [&](const auto& one) { return round.holds(one.first, one.second); });
@@ -194,13 +195,13 @@ DrawnRanks merged(const Round& round, const Extra& extra, Index count) {
     return drawn;
 }
 
-DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room, Index count) {
-    DrawnRanks drawn{std::vector<Index>(room.size() + 1, 0), Buffer<std::uint32_t>(count)};
+DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& n_empty, Index count) {
+    DrawnRanks drawn{std::vector<Index>(n_empty.size() + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
-    for (std::size_t t = 0; t < room.size(); ++t) {
+    for (std::size_t t = 0; t < n_empty.size(); ++t) {
         drawn.starts[t] = at;
         Index skip = left_out.starts[t];
-        for (Index rank = 0; rank < room[t]; ++rank) {
+        for (Index rank = 0; rank < n_empty[t]; ++rank) {
             if (skip < left_out.starts[t + 1] && left_out.ranks[skip] == std::uint32_t(rank)) {
                 ++skip;
             } else {
@@ -208,13 +209,13 @@ DrawnRanks complement(const DrawnRanks& left_out, const std::vector<Index>& room
             }
         }
     }
-    drawn.starts[room.size()] = at;
+    drawn.starts[n_empty.size()] = at;
     return drawn;
 }
 
 // The same draw for layers that are not so sparse: one bit per place remembers what was drawn.
 // The numbers are taken in the same order and the same ones are dropped, so the result is the same.
-DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room, Index count,
+DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& n_empty, Index count,
                           std::uint64_t seed) {
     const auto total = std::uint64_t(find.total());
     std::vector<std::uint64_t> bits(total / 64 + 1, 0);
@@ -225,40 +226,40 @@ DrawnRanks draw_with_bits(const TileFinder& find, const std::vector<Index>& room
         missing -= (bits[rank / 64] & mask) == 0;
         bits[rank / 64] |= mask;
     }
-    DrawnRanks drawn{std::vector<Index>(room.size() + 1, 0), Buffer<std::uint32_t>(count)};
+    DrawnRanks drawn{std::vector<Index>(n_empty.size() + 1, 0), Buffer<std::uint32_t>(count)};
     Index at = 0;
     std::size_t tile = 0;
     for (std::uint64_t word = 0; word < bits.size(); ++word) {
         for (std::uint64_t rest = bits[word]; rest != 0; rest &= rest - 1) {
             const std::uint64_t rank = word * 64 + std::uint64_t(std::countr_zero(rest));
-            while (rank >= std::uint64_t(find.first(Index(tile)) + room[tile])) {
+            while (rank >= std::uint64_t(find.first(Index(tile)) + n_empty[tile])) {
                 drawn.starts[++tile] = at;
             }
             drawn.ranks[at++] = std::uint32_t(rank - std::uint64_t(find.first(Index(tile))));
         }
     }
-    while (tile < room.size()) drawn.starts[++tile] = at;
+    while (tile < n_empty.size()) drawn.starts[++tile] = at;
     return drawn;
 }
 
 }  // namespace
 
-DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
+DrawnRanks draw_distinct(const std::vector<Index>& n_empty, Index count, std::uint64_t seed,
                          int n_threads) {
-    const TileFinder find(room);
+    const TileFinder find(n_empty);
     if (count < 0 || count > find.total()) {
         throw std::invalid_argument("more new connections are asked for than there are places");
     }
-    if (count == 0) return {std::vector<Index>(room.size() + 1, 0), {}};
+    if (count == 0) return {std::vector<Index>(n_empty.size() + 1, 0), {}};
     if (count > find.total() / 2) {
         const Index left_out = find.total() - count;
-        return complement(draw_distinct(room, left_out, seed, n_threads), room, count);
+        return complement(draw_distinct(n_empty, left_out, seed, n_threads), n_empty, count);
     }
-    constexpr Index kBitsPerDraw = 64;  // so the bits take at most twice the room of the result
+    constexpr Index kBitsPerDraw = 64;  // so the bits take at most twice the memory of the result
     if (find.total() / count < kBitsPerDraw) {
-        return draw_with_bits(find, room, count, seed);
+        return draw_with_bits(find, n_empty, count, seed);
     }
-    const Round round = draw_round(find, room, count, seed, n_threads);
+    const Round round = draw_round(find, n_empty, count, seed, n_threads);
     Index held = 0;
     for (Index size : round.sizes) held += size;
     const auto extra = draw_missing(find, round, count - held, seed, std::uint64_t(count));

@@ -1,4 +1,4 @@
-// Distinct random places, exactly uniform, in time and memory that follow how many are drawn.
+// Distinct random positions, exactly uniform, in time and memory proportional to their number.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,14 @@ struct DrawnRanks {
     Buffer<std::uint32_t> ranks;
 };
 
-// Draw `count` distinct ranks among room[0] + room[1] + ... ; a rank of tile t is below room[t].
+// Draw `count` distinct ranks among n_empty[0] + n_empty[1] + ... ; ranks of tile t are below
+// n_empty[t].
 //
-// Every set of `count` ranks is equally likely: we draw independently, drop repetitions and draw
-// as many again until none is missing.  When more than half is wanted the places left out are
-// drawn instead, so at most half of the draws of a round are repetitions and the rounds end.
-// Throws std::invalid_argument when there is not enough room.
-DrawnRanks draw_distinct(const std::vector<Index>& room, Index count, std::uint64_t seed,
+// Every set of `count` ranks is equally likely: ranks are drawn independently, repetitions are
+// dropped and drawn again until there are enough.  For more than half of all ranks, those to leave
+// out are drawn instead, so at most half of the draws of a round are repetitions.  Throws
+// std::invalid_argument if there are fewer than `count` ranks.
+DrawnRanks draw_distinct(const std::vector<Index>& n_empty, Index count, std::uint64_t seed,
                          int n_threads);
 
 }  // namespace ratoon

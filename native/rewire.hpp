@@ -7,7 +7,7 @@
 
 namespace ratoon {
 
-// A topology with exactly n_connections, every one of them equally likely.
+// A topology with exactly n_connections; every such topology is equally likely.
 TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t seed,
                             int n_threads);
 
@@ -22,9 +22,10 @@ struct GrownWeights {
     std::uint64_t seed = 0;
 };
 
-// One prune + grow at constant count.  Of each sign the fraction `zeta` nearest zero goes (rounded
-// to whole connections, halves to even); of equal ones, those in lower slots first.  `weights` and
-// every array of `carried` are moved along in place; a new connection holds 0 in the latter.
+// One prune + grow at constant count.  Of each sign the fraction `zeta` nearest zero is pruned
+// (rounded to whole connections, halves to even); of equal ones, those in lower slots first.
+// `weights` and every array of `carried` are reordered in place; a new connection holds 0 in the
+// latter.
 //
 // W is T, or Half for weights in bfloat16.
 template <typename W, typename T>
