@@ -105,7 +105,7 @@ def test_every_command_and_option_exists(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_to_a_file_leads_somewhere(page):
+def test_every_link_to_a_file_has_a_target(page):
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for target in LINK.findall(text):
         file = target.split("#")[0]

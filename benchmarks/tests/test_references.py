@@ -34,7 +34,7 @@ def losses(name, model):
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("batch", [1, 5, 16])
-def test_all_references_lose_as_ratoon_does(name, batch):
+def test_all_references_have_the_losses_of_ratoon(name, batch):
     skip_if_it_cannot_run(name)
     if not reference_class(name).takes_start:
         pytest.skip(f"{name} begins with weights of its own")

@@ -44,7 +44,7 @@ def test_one_step_by_hand():
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True], [0.0, 2.0]])
-def test_labels_of_any_kind_come_back_as_they_were(two_classes, labels):
+def test_predictions_have_the_type_of_the_labels(two_classes, labels):
     X, y = two_classes
     target = np.array(labels)[y]
     model = small().fit(X, target)
@@ -117,7 +117,7 @@ def test_label_smoothing_keeps_probabilities_away_from_certainty(two_classes):
     assert soft < 0.85 < 0.95 < sharp
 
 
-def test_partial_fit_learns_classes_it_has_only_been_told_of(two_classes):
+def test_partial_fit_learns_classes_that_were_announced_but_not_yet_seen(two_classes):
     X, y = two_classes
     model = small().partial_fit(X, y, classes=[0, 1, 2])
     assert model.classes_.tolist() == [0, 1, 2]
@@ -183,7 +183,7 @@ def test_targets_that_cannot_be_learnt_are_refused(two_classes, y, message):
         ("equal", "must be None"),
     ],
 )
-def test_class_weights_that_make_no_sense_are_refused(two_classes, weight, message):
+def test_invalid_class_weights_are_refused(two_classes, weight, message):
     with pytest.raises(InvalidParameterError, match=message):
         small(class_weight=weight).fit(*two_classes)
 

@@ -57,7 +57,7 @@ def test_sparse_samples_have_the_strengths_of_dense_ones(measure, data):
     assert_allclose(found[1], found[0], rtol=1e-6 if measure == "f" else 0.05, atol=1e-2)
 
 
-def test_rows_of_weight_0_are_not_looked_at(data):
+def test_rows_of_weight_0_do_not_affect_strengths(data):
     x, y = data[0].copy(), np.eye(3)[data[1]]
     weights = np.r_[np.ones(60), np.zeros(30)]
     for measure in ("f", "mutual_info", "l1"):
@@ -88,7 +88,7 @@ def test_a_continuous_target_has_strengths_too():
     assert share_of_told(fitted) > 0.2
 
 
-def test_what_is_no_strength_is_refused(data):
+def test_invalid_strengths_are_refused(data):
     with pytest.raises(InvalidParameterError, match="'mutual_info'"):
         model(start="anova").fit(*data)
     with pytest.raises(InvalidInputError, match="60 finite numbers"):

@@ -12,7 +12,7 @@ ROOM = st.lists(st.integers(0, 40), min_size=1, max_size=6)
 
 
 @given(ROOM, st.integers(0, 250), st.data())
-def test_the_parts_add_up_to_the_total_within_the_room(room, total, data):
+def test_the_parts_add_up_to_the_total_within_the_limits(room, total, data):
     weights = data.draw(st.lists(st.floats(0, 1e6), min_size=len(room), max_size=len(room)))
     counts = split_in_proportion(total, weights, room)
     assert counts.sum() == min(total, sum(room))
@@ -29,7 +29,7 @@ def test_the_split_equals_assigning_one_at_a_time_to_the_largest_deficit(weights
     assert_array_equal(split_in_proportion(total, roots, room), proportional(total, roots, room))
 
 
-def test_a_weight_of_zero_gets_a_part_only_when_the_others_are_full():
+def test_a_weight_of_zero_gets_a_part_only_if_the_others_are_full():
     assert_array_equal(split_in_proportion(5, [1.0, 0.0], [10, 10]), [5, 0])
     assert_array_equal(split_in_proportion(5, [1.0, 0.0], [3, 10]), [3, 2])
 
@@ -40,7 +40,7 @@ def test_nan_weights_count_as_zero():
 
 
 @given(ROOM, st.integers(0, 250), st.integers(0, 2**32))
-def test_a_drawn_split_is_within_the_room(room, total, seed):
+def test_a_drawn_split_is_within_the_available_positions(room, total, seed):
     counts = draw_split(total, room, np.random.default_rng(seed))
     assert counts.sum() == min(total, sum(room))
     assert (counts >= 0).all()

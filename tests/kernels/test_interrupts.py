@@ -31,7 +31,7 @@ def test_an_exception_of_a_progress_function_ends_training_and_leaves_the_networ
     assert np.isfinite(job.network.predict(as_samples(job.x, np.float32))).all()
 
 
-def test_an_interrupted_training_has_made_whole_steps():
+def test_an_interrupted_training_ends_after_a_whole_step():
     job, again = Job(n_threads=2), Job(n_threads=1)
     told = []
 

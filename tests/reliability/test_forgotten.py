@@ -40,10 +40,10 @@ def report(n_rounds, n_forgotten=0):
     return found.stderr
 
 
-def test_native_code_forgets_no_memory():
+def test_native_code_leaks_no_memory():
     assert not OURS.search(report(n_rounds=30))
 
 
-def test_what_is_forgotten_is_found():
+def test_a_leak_is_found():
     # Or else a search that never finds anything would pass for good news.
     assert OURS.search(report(n_rounds=0, n_forgotten=3))

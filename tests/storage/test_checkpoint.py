@@ -178,7 +178,7 @@ def test_without_a_snapshot_the_last_checkpoint_is_what_is_left(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_a_write_does_no_harm(tmp_path, monkeypatch, number):
+def test_a_signal_during_a_write_leaves_a_complete_file(tmp_path, monkeypatch, number):
     fsync, sent = os.fsync, []
 
     def interrupted(descriptor):
@@ -272,7 +272,7 @@ def test_parameters_of_the_caller_count_too(tmp_path):
         finished(tmp_path, parameters={"target": "Z"})
 
 
-def test_differences_may_be_allowed_by_name(tmp_path):
+def test_differences_can_be_allowed_by_name(tmp_path):
     finished(tmp_path)
     longer = finished(tmp_path, how={"n_epochs": 8}, allow={"plan.n_epochs"})
     assert longer.epochs_done == 8
@@ -329,7 +329,7 @@ def change_config(path, change):
         lambda c: c.clear(),
     ],
 )
-def test_a_made_up_checkpoint_is_refused(tmp_path, change):
+def test_a_forged_checkpoint_is_refused(tmp_path, change):
     finished(tmp_path, before=[StopAfter(2)])
     change_config(CheckpointDirectory(tmp_path).path_of(2), change)
     with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
@@ -391,7 +391,7 @@ def test_a_checkpoint_in_the_earlier_layout_resumes_to_the_same_bits(
         lambda c: c.pop("rewired"),
     ],
 )
-def test_a_made_up_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
+def test_a_forged_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
     def how():
         return {"stopping": patient()}
 
@@ -423,7 +423,7 @@ def test_a_full_disk_gives_a_warning_and_training_continues(tmp_path, monkeypatc
     assert CheckpointDirectory(tmp_path).numbers() == [5, 6]
 
 
-def test_a_full_disk_ends_training_when_that_is_wanted(tmp_path, monkeypatch):
+def test_a_full_disk_ends_training_on_request(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

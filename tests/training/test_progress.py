@@ -33,7 +33,7 @@ def test_it_shows_epoch_loss_score_and_connections():
     ("ncols", "told"),
     [(80, ["epoch", "loss", "score"]), (60, ["epoch", "loss"]), (40, []), (None, None)],
 )
-def test_it_leaves_out_what_a_narrow_terminal_has_no_room_for(ncols, told):
+def test_a_narrow_terminal_shows_fewer_values(ncols, told):
     held = TrainingData.of(*samples(9, seed=1), np.float32)
     run, screen, _ = shown(ncols=ncols, validation=held, scorer=accuracy)
     run.run()
