@@ -1,4 +1,4 @@
-"""The documents: every block of Python runs, every command exists, every link leads somewhere."""
+"""The documents: every block of Python runs, every command exists, every link has a target."""
 
 import ast
 import importlib
@@ -25,7 +25,7 @@ FOUND = (
 )
 PAGES = [page for page in FOUND if page.exists()]
 
-pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not beside the tests")
+pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not next to the tests")
 
 # A block that cannot run here begins with ```python notest; this page has none that could.
 NOT_RUN = {"docs/data.md": "reads files of the reader, and downloads"}

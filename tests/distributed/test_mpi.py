@@ -21,7 +21,7 @@ try:
 except ImportError:
     pytest.skip("mpi4py is not installed", allow_module_level=True)
 if not MPIEXEC.exists():
-    pytest.skip("there is no mpiexec beside this Python", allow_module_level=True)
+    pytest.skip("there is no mpiexec next to this Python", allow_module_level=True)
 
 pytestmark = [
     pytest.mark.slow,  # every rank is a new process

@@ -165,7 +165,7 @@ def test_ctrl_c_leaves_what_was_learnt(two_classes, equal_networks):
         model.fit(X, y)
     assert model.n_iter_ == 2
     assert model.predict(X).shape == (90,)
-    # and training can go on from there, to the same end
+    # and training can continue from there, to the same result
     model.callbacks = None
     for _ in range(4):
         model.partial_fit(X, y)

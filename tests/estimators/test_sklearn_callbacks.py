@@ -17,7 +17,7 @@ def small(**parameters):
 
 
 class Recorder:
-    """A callback of scikit-learn that writes down what it is told."""
+    """A callback of scikit-learn that records its calls."""
 
     def __init__(self, stop_after=None):
         self.events, self.scores, self.stop_after = [], [], stop_after

@@ -10,7 +10,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.strengths import strengths
 from ratoon.evolution import GuidedSET
 
-TOLD = slice(0, 5)
+INFORMATIVE = slice(0, 5)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def data():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((90, 60))
     y = np.arange(90) % 3
-    x[:, TOLD] += 2.0 * (y[:, None] - 1)
+    x[:, INFORMATIVE] += 2.0 * (y[:, None] - 1)
     return x, y
 
 
@@ -28,7 +28,7 @@ def model(**given):
 
 def share_of_told(estimator):
     degrees = estimator.network_.layers[0].topology.degrees()[0]
-    return degrees[TOLD].sum() / degrees.sum()
+    return degrees[INFORMATIVE].sum() / degrees.sum()
 
 
 @pytest.mark.parametrize("start", ["f", "mutual_info", "l1"])
@@ -83,7 +83,7 @@ def test_a_guided_network_is_saved_and_trained_on(data, tmp_path):
 def test_a_continuous_target_has_strengths_too():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 50))
-    y = x[:, TOLD].sum(axis=1)
+    y = x[:, INFORMATIVE].sum(axis=1)
     fitted = SparseMLPRegressor((30,), epsilon=4, start="f", max_iter=2, random_state=0).fit(x, y)
     assert share_of_told(fitted) > 0.2
 

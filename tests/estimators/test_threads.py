@@ -27,9 +27,11 @@ def test_large_work_is_shared_by_all_cores_up_to_a_limit(monkeypatch):
     assert threads_for(None, SMALL_WORK) == threads.MOST_THREADS
 
 
-@pytest.mark.parametrize(("told", "cores"), [("3", 3), ("3,2", 3), ("64", 8), ("", 8), ("x", 8)])
-def test_the_environment_can_lower_the_number_of_cores(monkeypatch, told, cores):
-    monkeypatch.setenv("OMP_NUM_THREADS", told)
+@pytest.mark.parametrize(
+    ("variable", "cores"), [("3", 3), ("3,2", 3), ("64", 8), ("", 8), ("x", 8)]
+)
+def test_the_environment_can_lower_the_number_of_cores(monkeypatch, variable, cores):
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert available_cores() == cores
 
 
@@ -64,7 +66,7 @@ def cores_found_after(preparation):
     return int(done.stdout)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system knows no affinity")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no CPU affinity")
 def test_a_process_with_one_allowed_core_uses_one_thread():
     assert (
         cores_found_after("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n")

@@ -1,4 +1,4 @@
-"""The twins against what they are twins of: formulas, dense matrices, published numbers."""
+"""The twins compared with formulas, dense matrices and published numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Too little memory: an error, and everything usable afterwards."""
+"""Too little memory raises an error and leaves everything usable."""
 
 import sys
 

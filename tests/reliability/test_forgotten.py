@@ -1,4 +1,4 @@
-"""Memory that nothing points to any more, as the address sanitizer finds it."""
+"""Memory leaks, as found by the address sanitizer."""
 
 import re
 
@@ -33,7 +33,7 @@ OURS = re.compile(r"ratoon::|nanobind::|/_native\.")
 
 
 def report(n_rounds, n_forgotten=0):
-    """Return what is told as forgotten after so many rounds of fitting, saving and loading."""
+    """Return the leaks reported after some rounds of fitting, saving and loading."""
     options = "detect_leaks=1:leak_check_at_exit=0:log_path=stderr"
     found = run_python(SCRIPT, n_rounds, n_forgotten, timeout=600, ASAN_OPTIONS=options)
     assert found.returncode == 0, found.stderr

@@ -1,4 +1,4 @@
-"""Short walks of the machines; `tests/soak` lets them walk for long."""
+"""Short runs of the state machines; `tests/soak` has long ones."""
 
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test

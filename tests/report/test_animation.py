@@ -1,4 +1,4 @@
-"""A training played back as a film."""
+"""The animation of a training."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ def display():
 
 
 def texts(display):
-    """What stands in each cell, by (row, column)."""
+    """The text of each cell, by (row, column)."""
     found = {}
     for text in display.ax_.texts:
         column, row = text.get_position()

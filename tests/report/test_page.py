@@ -164,7 +164,7 @@ def opened(browser, page, tmp_path):
             "--disable-sync",
             "--no-first-run",
             "--disable-dev-shm-usage",
-            "--host-resolver-rules=MAP * ~NOTFOUND",  # whatever is asked for, nobody answers
+            "--host-resolver-rules=MAP * ~NOTFOUND",  # no request is answered
             f"--user-data-dir={tmp_path / 'profile'}",
             "--enable-logging=stderr",
             f"--log-net-log={log}",

@@ -1,4 +1,4 @@
-"""Writes that fail, in every place where they can, leave the old file and nothing else."""
+"""Writes that fail, at any step, leave the old file and nothing else."""
 
 import errno
 import os

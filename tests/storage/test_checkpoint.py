@@ -1,4 +1,4 @@
-"""Trainings that stop in all kinds of ways and go on as if nothing had happened."""
+"""Trainings that stop in different ways and resume to the same result."""
 
 import copy
 import errno
@@ -55,7 +55,7 @@ class InterruptWithin(Callback):
 
 
 class InterruptDuringSteps(Callback):
-    """Sends a signal while native code is at work, in epochs long enough to tell of progress."""
+    """Sends a signal while native code is at work, in epochs long enough to report progress."""
 
     def __init__(self, number):
         self.number, self.sent = number, False
@@ -153,7 +153,7 @@ def test_a_signal_within_an_epoch_leaves_the_last_completed_epoch(tmp_path, numb
 
 
 def test_a_signal_while_native_code_runs_leaves_the_last_completed_epoch(tmp_path):
-    # Progress is told every 20 ms, and 20,000 steps take longer than that on any machine.
+    # Progress is reported every 20 ms, and 20,000 steps take longer than that on any machine.
     how = {"n_samples": 20_000, "n_epochs": 2, "batch_size": 1}
     with pytest.raises(SystemExit):
         finished(tmp_path, before=[InterruptDuringSteps(signal.SIGTERM)], every=10, how=how)
@@ -243,7 +243,7 @@ def test_divergence_keeps_the_last_good_state(tmp_path):
     assert document.networks[0].is_finite()
 
 
-# --------------------------------------------------------------------------- refusing to go on
+# --------------------------------------------------------------------------- refusals to resume
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_another_training_is_refused_with_what_differs(tmp_path, how, message):
     with pytest.raises(ResumeError, match=message) as found:
         finished(tmp_path, how=how)
     assert "belongs to another training" in str(found.value)
-    assert outcome(finished(tmp_path)) == outcome(finished()), "and the right one still goes on"
+    assert outcome(finished(tmp_path)) == outcome(finished()), "the right one still resumes"
 
 
 def test_parameters_of_the_caller_count_too(tmp_path):

@@ -1,4 +1,4 @@
-"""Files that were damaged by accident, and files that were made up."""
+"""Files damaged by accident, and forged files."""
 
 import io
 import json

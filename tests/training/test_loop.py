@@ -82,8 +82,8 @@ def test_without_a_scorer_the_score_is_the_negative_loss():
 
 
 def test_training_reduces_the_loss():
-    settling = SET(until=0.7, anneal="cosine")
-    run = training(TrainingPlan(learning_rate=0.05, n_epochs=40, evolution=settling), n=200)
+    annealed = SET(until=0.7, anneal="cosine")
+    run = training(TrainingPlan(learning_rate=0.05, n_epochs=40, evolution=annealed), n=200)
     run.run()
     x, targets = samples(200)
     assert np.mean(run.network.outputs(x).argmax(1) == targets.argmax(1)) > 0.95
@@ -137,9 +137,9 @@ def test_a_callback_that_needs_rewirings_gets_them_and_changes_nothing():
     watched.run()
     alone.run()
     assert_same_network(watched.network, alone.network)
-    told = [page for page in listener.pages if isinstance(page, list)]
-    assert [sum(page) for page in told] == alone.history.column("rewired")[1:]
-    assert watched.rewired_by_layer == alone.rewired_by_layer == np.sum(told, axis=0).tolist()
+    pages = [page for page in listener.pages if isinstance(page, list)]
+    assert [sum(page) for page in pages] == alone.history.column("rewired")[1:]
+    assert watched.rewired_by_layer == alone.rewired_by_layer == np.sum(pages, axis=0).tolist()
 
 
 def test_the_base_callback_does_nothing():
