@@ -81,9 +81,9 @@ def test_several_labels_per_sample(rng, loss, sparse_y):
 
 def test_softmax_is_refused_for_several_labels(rng):
     X = rng.normal(size=(20, 3))
-    with pytest.raises(InvalidParameterError, match="exclude each other"):
+    with pytest.raises(InvalidParameterError, match="mutually exclusive"):
         small(loss="softmax_cross_entropy").fit(X, X[:, :2] > 0)
-    with pytest.raises(InvalidParameterError, match="`class_weight` is for classes"):
+    with pytest.raises(InvalidParameterError, match="`class_weight` needs mutually exclusive classes"):
         small(class_weight="balanced").fit(X, X[:, :2] > 0)
 
 
@@ -165,7 +165,7 @@ def test_unknown_labels_are_named(two_classes):
         (np.linspace(0, 1, 90), "Unknown label type: continuous"),
         (np.where(np.arange(90) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.arange(50) % 2, "inconsistent numbers of samples: X has 90, y has 50"),
-        (np.arange(270).reshape(90, 3) % 4, "several columns with more than two values"),
+        (np.arange(270).reshape(90, 3) % 4, "several columns with more than two classes"),
         (np.ma.masked_array(np.arange(90) % 2, mask=False), "masked array"),
         (np.arange(90).astype("M8[D]"), "which are not numbers to learn from"),
     ],

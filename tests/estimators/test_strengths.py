@@ -26,7 +26,7 @@ def model(**given):
     return SparseMLPClassifier((40,), epsilon=5, max_iter=8, random_state=0, **given)
 
 
-def share_of_told(estimator):
+def share_of_informative(estimator):
     degrees = estimator.network_.layers[0].topology.degrees()[0]
     return degrees[INFORMATIVE].sum() / degrees.sum()
 
@@ -36,7 +36,7 @@ def test_first_connections_follow_the_measured_strength(start, data):
     fitted = model(start=start, evolution="static").fit(*data)
     plain = model(evolution="static").fit(*data)
     assert fitted.network_.n_connections == plain.network_.n_connections
-    assert share_of_told(fitted) > 2 * share_of_told(plain)
+    assert share_of_informative(fitted) > 2 * share_of_informative(plain)
 
 
 def test_strengths_are_given_or_come_from_another_network(data):
@@ -68,7 +68,7 @@ def test_rows_of_weight_0_do_not_affect_strengths(data):
 def test_growth_is_guided_by_the_training_rows(data):
     guided = model(evolution=GuidedSET(until=1.0)).fit(*data)
     plain = model(evolution=GuidedSET(np.ones(60), until=1.0)).fit(*data)
-    assert share_of_told(guided) > 1.5 * share_of_told(plain)
+    assert share_of_informative(guided) > 1.5 * share_of_informative(plain)
 
 
 def test_a_guided_network_is_saved_and_trained_on(data, tmp_path):
@@ -85,7 +85,7 @@ def test_a_continuous_target_has_strengths_too():
     x = rng.standard_normal((80, 50))
     y = x[:, INFORMATIVE].sum(axis=1)
     fitted = SparseMLPRegressor((30,), epsilon=4, start="f", max_iter=2, random_state=0).fit(x, y)
-    assert share_of_told(fitted) > 0.2
+    assert share_of_informative(fitted) > 0.2
 
 
 def test_invalid_strengths_are_refused(data):

@@ -167,7 +167,7 @@ def check_report_path(path: Any) -> None:
         raise InvalidInputError(f"`report` must be the path of a file, got {path!r}.")
     folder = os.path.dirname(os.fspath(path)) or "."
     if not os.path.isdir(folder):
-        raise InvalidInputError(f"`report`: there is no folder {folder}; make it first.")
+        raise InvalidInputError(f"`report`: there is no folder {folder}; create it first.")
 
 
 def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -> None:
