@@ -1,4 +1,4 @@
-"""The linear path beside a network: both learn from the error of their sum."""
+"""The linear path next to a network: both learn from the error of their sum."""
 
 from __future__ import annotations
 

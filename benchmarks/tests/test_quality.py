@@ -12,7 +12,7 @@ from quality.compare import difference, mean_ranks, tabulated
 from quality.regression import generate, run_case, study
 from quality.report import write_report
 from quality.rows import METHODS, append_row, missing, read_rows, run_all, run_one
-from quality.scores import calibration_error, judge
+from quality.scores import calibration_error, scores_of
 from quality.sets import load, names_in, remarks, split, standardised
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "quality.py"
@@ -78,10 +78,10 @@ def test_every_method_learns_what_is_easy(folder, method):
 
 def test_scores_of_perfect_and_of_guessed_probabilities():
     y = np.array([0, 1, 1, 1])
-    perfect = judge(y, y, np.eye(2)[y])
+    perfect = scores_of(y, y, np.eye(2)[y])
     assert perfect["accuracy"] == perfect["balanced"] == 100
     assert perfect["log_loss"] == perfect["brier"] == perfect["calibration_error"] == 0
-    guess = judge(y, np.ones(4), np.full((4, 2), 0.5))
+    guess = scores_of(y, np.ones(4), np.full((4, 2), 0.5))
     assert guess["accuracy"] == 75
     assert guess["balanced"] == 50
     assert guess["log_loss"] == pytest.approx(np.log(2))

@@ -213,7 +213,7 @@ def test_plans_are_compared_with_fits(tmp_path):
 @pytest.mark.slow
 def test_tox_reports_best_last_and_mean_of_last_ten(tmp_path):
     if not TOX.exists():
-        pytest.skip("TOX-171 is not beside the repository")
+        pytest.skip("TOX-171 is not next to the repository")
     found = run_for_json("tox", tmp_path, "--epochs", 2, "--splits", 1, "--hidden", 50)
     for name in ("SET", "FixProb"):
         assert {"best", "last", "last_ten"} <= found["results"][name].keys()
