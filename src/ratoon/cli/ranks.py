@@ -57,7 +57,7 @@ def average_every_from(text: str) -> int | str | None:
 
 @contextmanager
 def distributed(
-    communicator: Any | None, average_every: str, *, tell: Callable[[str], None] | None = None
+    communicator: Any | None, average_every: str, *, log: Callable[[str], None] | None = None
 ) -> Iterator[list[Any]]:
     """Yield the callbacks that train together with the other ranks.
 
@@ -70,7 +70,7 @@ def distributed(
     from ratoon.distributed import DataParallel
 
     try:
-        yield [DataParallel(communicator, every, tell)]
+        yield [DataParallel(communicator, every, log)]
     except BaseException as error:
         if communicator.size > 1:
             communicator.abort(f"{type(error).__name__}: {error}")
