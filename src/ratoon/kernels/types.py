@@ -41,7 +41,7 @@ class Step:
     """Hyperparameters of one minibatch; ``native/rules.hpp`` has the formula of every rule.
 
     ``l2`` is added to the gradient as ``l2 * w``; ``shrink`` is the fraction of a weight taken
-    away at each step, whatever the learning rate.
+    away at each step, independent of the learning rate.
     """
 
     lr: float
