@@ -100,6 +100,20 @@ struct Silu {
     }
 };
 
+struct Elu {
+    static constexpr const char* name = "elu";
+    static constexpr DerivedFrom derived_from = DerivedFrom::output;
+    template <typename T>
+    static T value(T z, T slope) {
+        return z < 0 ? slope * std::expm1(z) : z;
+    }
+    // Below zero the output is slope * (exp(z) - 1), so the derivative is the output plus slope.
+    template <typename T>
+    static T chain(T d, T y, T slope) {
+        return y > 0 ? d : d * (y + slope);
+    }
+};
+
 template <typename A, typename T>
 void activate(T slope, T* y, Index n) {
     if constexpr (std::is_same_v<A, Identity>) return;
@@ -127,4 +141,4 @@ template <typename T>
 constexpr ActivationKernel<T> kActivations[] = {kActivation<Identity, T>,  kActivation<Relu, T>,
                                                 kActivation<LeakyRelu, T>, kActivation<Tanh, T>,
                                                 kActivation<Logistic, T>,  kActivation<AllRelu, T>,
-                                                kActivation<Silu, T>};
+                                                kActivation<Silu, T>,      kActivation<Elu, T>};

@@ -71,6 +71,19 @@ def _leaky_onnx(graph: GraphBuilder, z: str, slope: float) -> str:
     return graph.add("Where", negative, graph.add("Mul", z, graph.constant(slope, typed=True)), z)
 
 
+def _elu(z: Array, slope: float) -> Array:
+    return np.where(z < 0, z.dtype.type(slope) * np.expm1(np.minimum(z, 0)), z)
+
+
+def _elu_onnx(graph: GraphBuilder, z: str, slope: float) -> str:
+    # onnxruntime has no Elu for float64.
+    negative = graph.add("Less", z, graph.constant(0.0, typed=True))
+    below = graph.add("Sub", graph.add("Exp", z), graph.constant(1.0, typed=True))
+    return graph.add(
+        "Where", negative, graph.add("Mul", below, graph.constant(slope, typed=True)), z
+    )
+
+
 ACTIVATIONS = {
     "identity": Activation(lambda z, _: z, lambda graph, z, _: z),
     "relu": Activation(lambda z, _: np.maximum(z, 0), lambda graph, z, _: graph.add("Relu", z)),
@@ -82,5 +95,6 @@ ACTIVATIONS = {
         lambda z, _: z * sigmoid(z),
         lambda graph, z, _: graph.add("Mul", z, graph.add("Sigmoid", z)),
     ),
+    "elu": Activation(_elu, _elu_onnx, slope=1.0),
 }
 """Activations by name."""

@@ -182,8 +182,8 @@ def test_committees_suit_few_samples_and_many_features():
     assert not suits(10, 20_000)
 
 
-@pytest.mark.parametrize(("n_samples", "n_neurons"), [(30, 1000), (200, 2000), (1000, 4000)])
-def test_a_member_has_ten_neurons_per_sample_between_1000_and_4000(
+@pytest.mark.parametrize(("n_samples", "n_neurons"), [(30, 1000), (100, 2000), (1000, 4000)])
+def test_a_member_has_20_neurons_per_sample_between_1000_and_4000(
     n_samples, n_neurons, monkeypatch
 ):
     monkeypatch.setattr("ratoon.committee.members.MIN_NEURONS", 1000)

@@ -60,9 +60,9 @@ def test_the_dual_solution_equals_that_of_ridge(n_samples):
 
 def test_a_linear_member_is_ridge_with_its_prior(make_classes):
     problem = make_classes()
-    z, [member] = fitted(problem, MemberKind("linear"))
-    # With exponent 0 the prior variance is the standard deviation of the feature.
-    scaled = (z * np.sqrt(problem.x.std(axis=0) / problem.x.std(axis=0).mean())).astype(np.float64)
+    z, [member] = fitted(problem, MemberKind("linear", scale=0.5))
+    std = problem.x.std(axis=0)
+    scaled = (z * np.sqrt(std / std.mean())).astype(np.float64)
     alpha = 0.01 * np.square(scaled - scaled.mean(0)).sum() / len(z)
     expected = Ridge(alpha=alpha).fit(scaled, problem.targets).predict(scaled)
     np.testing.assert_allclose(member.outputs(z)[0], expected, atol=1e-3)

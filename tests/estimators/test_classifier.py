@@ -83,7 +83,7 @@ def test_softmax_is_refused_for_several_labels(rng):
     X = rng.normal(size=(20, 3))
     with pytest.raises(InvalidParameterError, match="mutually exclusive"):
         small(loss="softmax_cross_entropy").fit(X, X[:, :2] > 0)
-    with pytest.raises(InvalidParameterError, match="`class_weight` needs mutually exclusive classes"):
+    with pytest.raises(InvalidParameterError, match="`class_weight` needs"):
         small(class_weight="balanced").fit(X, X[:, :2] > 0)
 
 

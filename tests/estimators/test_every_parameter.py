@@ -86,6 +86,7 @@ VALUES = {
     "solver": ["sgd", "adam"],
     "learning_rate_init": [0.007],
     "learning_rate": ["step"],
+    "learning_rate_min": [0.0009],
     "warm_up": [0.5],
     "momentum": [0.3],
     "nesterovs_momentum": [True],
@@ -238,6 +239,8 @@ def test_a_parameter_has_an_effect_or_raises_an_error_that_names_it(kind, way, n
         value = next(value for value in candidates if value != model.settings_.n_threads)
     # Without early stopping it looks at the training loss, which falls here unless `tol` is large.
     more = {"tol": 10.0} if name == "n_iter_no_change" and not model.early_stopping else {}
+    if name == "learning_rate_min":
+        value = model.settings_.learning_rate_init  # a training that stops early sees no lower one
     found = None
     try:
         found, _ = fitted(

@@ -15,7 +15,11 @@ from ratoon.kernels import (
 from ratoon.topology import Topology
 from tests.kernels.cases import DTYPES, topologies
 
-SLOPES = {"leaky_relu": 0.1, "all_relu": -0.6}
+SLOPES = {
+    name: -row.slope if row.alternates else row.slope
+    for name, row in ACTIVATIONS.items()
+    if row.slope
+}
 # Adam divides by the root of its second moment; a large constant added to it keeps the rounding
 # error of a gradient that is almost 0 from growing into a change of full size.
 STEP = Step(lr=0.1, mu=0.8, l2=0.01, shrink=0.001, beta2=0.9, adam_eps=0.1, correction=1.2)

@@ -9,6 +9,7 @@ from ratoon.kernels import ACTIVATIONS, Rule, Step, available_isas, reference, u
 from ratoon.kernels.linear import padded
 from ratoon.topology import Topology
 from tests.kernels.cases import DTYPES, THREADS, Case, assert_close, cases, large_topologies
+from tests.kernels.models import SLOPES
 
 LARGE = large_topologies()
 STEP = Step(lr=0.5, mu=0.8, l2=0.1, shrink=0.01, beta2=0.9, adam_eps=0.01, correction=1.5)
@@ -162,7 +163,7 @@ def test_update_agrees_with_its_twin(rule, size, dtype, seed, isa):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ACTIVATIONS)
 def test_activations_and_derivatives_agree_with_their_twins(kind, dtype, isa):
-    slope = {"leaky_relu": 0.1, "all_relu": -0.6}.get(kind, 0.0)
+    slope = SLOPES.get(kind, 0.0)
     z = np.concatenate((np.linspace(-20, 20, 999), [0.0, -0.0, 1e4, -1e4])).astype(dtype)
     y, exact = z.copy(), z.astype(np.float64)
     with use_isa(isa):

@@ -102,7 +102,7 @@ def test_both_forms_of_decay_are_applied():
 
 @pytest.mark.parametrize("kind", ACTIVATIONS)
 def test_derivatives_are_those_of_the_activations(kind):
-    slope = {"leaky_relu": 0.1, "all_relu": -0.6}.get(kind, 0.0)
+    slope = ACTIVATIONS[kind].slope * (-1 if ACTIVATIONS[kind].alternates else 1)
     z = np.array([-3.0, -0.7, 0.2, 5.0])
     h = 1e-6
     above, below, y = z + h, z - h, z.copy()

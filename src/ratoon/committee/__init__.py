@@ -6,13 +6,13 @@ ridge regressions with different priors.
 
 1.  **Standardise.**  Features become z-scores of the training samples, clipped to [-3, 3].  Sparse
     features are scaled but not centred; they are centred implicitly where ridge needs it.
-2.  **Members.**  A member with exponent q gives feature j the prior variance ``F_j^q * std_j``,
-    where F is the F statistic of the feature with respect to the target and std its standard
-    deviation.  q = 0 treats features alike, q = 3 relies on few.  For each q = 0, 1, 2, 3 there
-    are two members: one linear, one with a sparse hidden layer of 1,000 rectified neurons (10 per
-    sample if that is more, at most 4,000), each with 10 random inputs drawn by the prior.  Hidden
-    weights are fixed;
-    output weights are the ridge solution for each of several penalties.
+2.  **Members.**  A member gives feature j the prior variance ``F_j^q * std_j^(2r)``, where F is the
+    F statistic of the feature with respect to the target and std its standard deviation before
+    step 1.  q = 0 ignores the target, q = 2 relies on few features; r = 1/2 favours features that
+    vary more in their original units.  For each q = 0, 1, 2 and r = 0, 1/2 there are two members:
+    one linear, one with a sparse hidden layer of 1,000 rectified neurons (20 per sample if that is
+    more, at most 4,000), each with 10 random inputs drawn in proportion to the root of the prior.
+    Hidden weights are fixed; output weights are the ridge solution, for each of several penalties.
 3.  **Shares.**  Ten-fold cross-validation, with F recomputed in every fold, gives each member
     and penalty a mean squared error e.  Its share is proportional to ``e^(-s n / 2)``, where n is
     the number of samples (at most 200), s = 1/4 for classes and s = 1 for regression.  Members with

@@ -15,8 +15,8 @@ from ratoon.committee.linear import N_ITERATIONS, iterated_ridge, lasso_path, ri
 from ratoon.committee.priors import f_statistic, pair_strength
 from ratoon.committee.problem import CentredRows, Problem, Standardisation
 
-EXPONENTS = (0, 1, 2, 3)
-NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 10, 1000, 4000, 10
+STRENGTH_EXPONENTS, SCALE_EXPONENTS = (0, 1, 2), (0.0, 0.5)
+NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
 MAX_FEATURES_FOR_PAIRS = 5000
 
 
@@ -30,11 +30,14 @@ class MemberKind:
         Ridge regression on features or on a hidden layer; a hidden layer with a prior by pair
         strength; the lasso; iterated ridge regression.
     exponent : int
-        q in the prior variance ``F_j^q * std_j``; for "iterated" the number of iterations.
+        q in the prior variance ``F_j^q * std_j^(2r)``; for "iterated" the number of iterations.
+    scale : float
+        r in the same formula.
     """
 
     model: str
     exponent: int = 0
+    scale: float = 0.0
 
     @property
     def selects_features(self) -> bool:
@@ -46,11 +49,11 @@ class MemberKind:
 
         Examples
         --------
-        >>> str(MemberKind("hidden", 2)), str(MemberKind("lasso"))
-        ('hidden, F^2', 'lasso')
+        >>> str(MemberKind("linear", 2)), str(MemberKind("hidden", 2, 0.5))
+        ('linear, F^2', 'hidden, F^2 std')
         """
         if self.model in ("linear", "hidden"):
-            return f"{self.model}, F^{self.exponent}"
+            return f"{self.model}, F^{self.exponent}" + (" std" if self.scale else "")
         return f"iterated ridge {self.exponent}" if self.model == "iterated" else self.model
 
 
@@ -78,7 +81,12 @@ class Design:
     @classmethod
     def for_problem(cls, problem: Problem) -> Design:
         """Return the default design for a problem of this size and kind."""
-        kinds = [MemberKind(model, q) for q in EXPONENTS for model in ("linear", "hidden")]
+        kinds = [
+            MemberKind(model, q, r)
+            for r in SCALE_EXPONENTS
+            for q in STRENGTH_EXPONENTS
+            for model in ("linear", "hidden")
+        ]
         if problem.has_many_samples and problem.x.shape[1] <= MAX_FEATURES_FOR_PAIRS:
             kinds.append(MemberKind("pairs"))
         if problem.kind == "squared":
@@ -215,7 +223,7 @@ def fit_members(
                 pairs = np.sqrt(pair_strength(dense, problem.targets, problem.weights))
                 prior = pairs if np.count_nonzero(pairs) >= 2 else strength
             else:
-                prior = strength**kind.exponent * std
+                prior = strength**kind.exponent * std ** (2 * kind.scale)
             yield _fit_ridge(problem, standardisation, z, kind, _with_mean_1(prior), design, rng)
 
 

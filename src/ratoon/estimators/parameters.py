@@ -276,6 +276,18 @@ def _zeta(fit: PlannedTraining) -> Unused | None:
     return None
 
 
+def _floor(fit: PlannedTraining) -> Unused | None:
+    if fit.settings.learning_rate == "constant":
+        return Unused("the learning rate is constant", 'set `learning_rate="cosine"` or `"step"`')
+    if fit.settings.learning_rate_min > fit.settings.learning_rate_init:
+        return Unused(
+            f"training starts at a learning rate of {fit.settings.learning_rate_init:g}, which is"
+            f" lower",
+            "set a larger `learning_rate_init`",
+        )
+    return None
+
+
 def _hidden_layer(fit: PlannedTraining) -> Unused | None:
     if not fit.settings.hidden_layer_sizes:
         return Unused("the network has no hidden layer", "set `hidden_layer_sizes`")
@@ -375,6 +387,7 @@ PARAMETERS: dict[str, Parameter] = {
     "solver": Parameter(_solver, in_closed_form=True),
     "learning_rate_init": Parameter(positive),
     "learning_rate": Parameter(_schedule),
+    "learning_rate_min": Parameter(not_negative, _floor),
     "warm_up": Parameter(_FRACTION),
     "momentum": Parameter(_FRACTION, _of_optimizer("momentum")),
     "nesterovs_momentum": Parameter(boolean, _nesterov),

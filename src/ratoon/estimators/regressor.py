@@ -68,6 +68,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"
         Schedule: a factor of the learning rate as a function of the progress of training, which
         goes from 0 to 1 in ``max_iter`` epochs.
+    learning_rate_min : float, default=0.0
+        Smallest learning rate that the schedule falls to, as ``eta_min`` in PyTorch.
     warm_up : float, default=0.0
         Fraction of training during which the learning rate rises.
     momentum : float, default=0.9
@@ -193,6 +195,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         solver: Any = "auto",
         learning_rate_init: float | None = None,
         learning_rate: Any = "auto",
+        learning_rate_min: float = 0.0,
         warm_up: float = 0.0,
         momentum: float = 0.9,
         nesterovs_momentum: bool = False,
@@ -235,6 +238,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.solver = solver
         self.learning_rate_init = learning_rate_init
         self.learning_rate = learning_rate
+        self.learning_rate_min = learning_rate_min
         self.warm_up = warm_up
         self.momentum = momentum
         self.nesterovs_momentum = nesterovs_momentum

@@ -93,6 +93,7 @@ class Settings:
     optimizer: Optimizer
     learning_rate_init: float
     learning_rate: str | Schedule
+    learning_rate_min: float
     warm_up: float
     batch_size: int
     balance_batches: bool
@@ -127,7 +128,8 @@ class Settings:
     @property
     def schedule(self) -> Schedule:
         """The learning rate over time, as a factor."""
-        return make_schedule(self.learning_rate, warm_up=self.warm_up)
+        floor = self.learning_rate_min / self.learning_rate_init
+        return make_schedule(self.learning_rate, warm_up=self.warm_up, floor=floor)
 
     @property
     def n_connections(self) -> int:
@@ -270,6 +272,7 @@ def resolve(
         optimizer=optimizer,
         learning_rate_init=learning_rate,
         learning_rate=choice("learning_rate"),
+        learning_rate_min=float(given["learning_rate_min"]),
         warm_up=float(given["warm_up"]),
         batch_size=batch_size,
         balance_batches=isinstance(given["batch_size"], str),
@@ -342,13 +345,14 @@ def _solves(
         return False, "`solver` was set"
     if call.needs_epochs:
         return False, call.needs_epochs
-    if not suits(shape.n_samples, shape.n_features, call.n_stored):
-        return False, (
-            f"the closed form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least"
-            f" {MIN_FEATURES} features that fit into memory several times"
-        )
     if for_training:
         return False, _were_set(for_training)
+    if not suits(shape.n_samples, shape.n_features, call.n_stored):
+        return False, (
+            f"there are {shape.n_samples:,} samples of {shape.n_features:,} features; the closed"
+            f" form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least {MIN_FEATURES}"
+            f" features that fit into memory"
+        )
     if call.has_eval_set:
         return False, "validation data were given as `eval_set`"
     return True, (

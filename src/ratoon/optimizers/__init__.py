@@ -14,4 +14,5 @@ from ratoon.optimizers.schedules import constant as constant
 from ratoon.optimizers.schedules import cosine as cosine
 from ratoon.optimizers.schedules import make_schedule as make_schedule
 from ratoon.optimizers.schedules import stepped as stepped
+from ratoon.optimizers.schedules import with_floor as with_floor
 from ratoon.optimizers.schedules import with_warm_up as with_warm_up

@@ -61,11 +61,29 @@ def with_warm_up(schedule: Schedule, fraction: float) -> Schedule:
     return warm
 
 
+def with_floor(schedule: Schedule, floor: float) -> Schedule:
+    """Follow ``schedule``, but not below ``floor``.
+
+    Examples
+    --------
+    >>> with_floor(cosine, 0.2)(1.0)
+    0.2
+    """
+    return lambda progress: max(schedule(progress), floor)
+
+
 SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "step": stepped}
 
 
-def make_schedule(name: str | Schedule, *, warm_up: float = 0.0) -> Schedule:
-    """Return a schedule by name, or the given function, with an optional warm-up before it."""
+def make_schedule(name: str | Schedule, *, warm_up: float = 0.0, floor: float = 0.0) -> Schedule:
+    """Return a schedule by name or the given function, with a lower bound and a warm-up.
+
+    Examples
+    --------
+    >>> schedule = make_schedule("cosine", floor=0.1)
+    >>> schedule(0.0), schedule(1.0)
+    (1.0, 0.1)
+    """
     if callable(name):
         schedule = name
     elif name in SCHEDULES:
@@ -75,4 +93,6 @@ def make_schedule(name: str | Schedule, *, warm_up: float = 0.0) -> Schedule:
             f"`learning_rate` must be one of {tuple(SCHEDULES)} or a function of the progress of"
             f" training, got {name!r}."
         )
+    if floor:
+        schedule = with_floor(schedule, floor)
     return with_warm_up(schedule, warm_up) if warm_up else schedule

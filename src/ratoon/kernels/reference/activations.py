@@ -34,6 +34,8 @@ def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
         y[...] = _logistic(y)
     elif kind == "silu":
         y *= _logistic(y)
+    elif kind == "elu":
+        y[y < 0] = slope * np.expm1(y[y < 0])
     elif kind != "identity":
         raise ValueError(f"there is no activation {kind!r}")
 
@@ -63,6 +65,8 @@ def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
     elif kind == "silu":
         s = _logistic(y)
         d *= s * (1 + y * (1 - s))
+    elif kind == "elu":
+        d[~(y > 0)] *= y[~(y > 0)] + slope
     elif kind != "identity":
         raise ValueError(f"there is no activation {kind!r}")
 
