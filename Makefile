@@ -20,7 +20,7 @@ help:
 
 # ------------------------------------------------------------------------------------- set-up
 
-# What builds and checks, by version and hash: Linux and macOS, Python 3.11 to 3.14.  Elsewhere say
+# Build and check tools by version and hash, for Linux and macOS, Python 3.11 to 3.14.  Elsewhere use
 # TOOLS="-U pip scikit-build-core nanobind cmake ninja".  The file holds all that its packages need
 # in turn; asked to resolve that again, the pip of Python 3.11 takes `coverage[toml]` for a package
 # without a hash as soon as a newer coverage is out.
@@ -46,8 +46,8 @@ $(VENV)/docs.stamp: $(VENV)/core.stamp
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[docs]'
 	touch $@
 
-# Recompile what changed.  The module is renamed into place, so a process that has the old one
-# loaded goes on undisturbed.
+# Recompile what changed.  The module is renamed into place, so a process that has loaded the old
+# one is not affected.
 build: $(VENV)/core.stamp
 	@dir=$$(ls -td build/editable/*/ | head -n 1) && \
 	site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/ratoon && \
@@ -75,12 +75,12 @@ lint: $(VENV)/test.stamp
 types: $(VENV)/test.stamp build
 	$(BIN)/mypy --strict src
 
-# Files of tests go to so many processes; 0 runs everything in one, where a debugger works.
+# Number of processes that run test files; 0 runs everything in this process, as debuggers need.
 WORKERS ?= 2
 unit: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest --cov --cov-report=term --numprocesses $(WORKERS) --dist loadfile
 
-# The scripts in benchmarks/ have tests of their own, which are no part of `make test`.
+# The tests of the scripts in benchmarks/ are not part of `make test`.
 test-research: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest benchmarks/tests --numprocesses $(WORKERS) --dist loadfile
 
@@ -95,12 +95,12 @@ format: $(VENV)/test.stamp
 
 # ----------------------------------------------------------------------------- other targets
 
-# Options of the scripts go into ARGS; benchmarks/README.md tells what there is.
+# ARGS has the options of the scripts, which benchmarks/README.md lists.
 bench: build
 	$(BIN)/python benchmarks/epoch.py --threads 1 $(ARGS)
 	$(BIN)/python benchmarks/rewire.py
 
-# Peers have an environment of their own: what they need must not decide what ratoon runs with.
+# Peers have a separate environment, so that their dependencies do not constrain ratoon's.
 bench-peers:
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers-requirements.txt
@@ -112,8 +112,8 @@ docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \
 	    rm -rf docs/auto_examples docs/generated docs/sg_execution_times.rst; exit $$status
 
-# A sanitizer gets a build folder and an environment of its own.  The environment holds nothing
-# but ratoon; for all other packages it looks into the main one.  Reports would be swallowed by
+# A sanitizer has its own build folder and environment.  The environment contains only ratoon; all
+# other packages come from the main one.  Reports would be swallowed by
 # pytest's capture, hence -s; what counts is the exit code.  Doctests are those of the package that
 # was built, not of src, where there is no native module.
 asan: export PYTHONMALLOC = malloc
@@ -135,7 +135,7 @@ asan-ubsan: export SANITIZER_RUNTIME = libasan.so
 asan-ubsan: .venv-address,undefined/ratoon.stamp
 	$(run_sanitized)
 
-# The search for locks taken in different orders breaks off where more than 64 are held at once, as
+# The search for locks taken in different orders aborts if more than 64 are held at once, as
 # pyarrow's allocator does when a process forks; DEADLOCKS=1 turns it on for a part of the tests.
 DEADLOCKS ?= 0
 tsan: export TSAN_OPTIONS = exitcode=66:halt_on_error=1:die_after_fork=0:detect_deadlocks=$(DEADLOCKS)
@@ -144,7 +144,7 @@ tsan: .venv-thread/ratoon.stamp
 	$(run_sanitized)
 
 MPI_LIBRARY = $(firstword $(wildcard $(VENV)/lib/libmpi.so.12))
-# mpi4py looks for the library of the environment it runs in, which has none of its own.
+# mpi4py looks for the MPI library in its own environment, which has none.
 define run_sanitized
 $(if $(MPI_LIBRARY),MPI4PY_LIBMPI=$(abspath $(MPI_LIBRARY))) \
     LD_PRELOAD="$$(g++ -print-file-name=$$SANITIZER_RUNTIME) $$(g++ -print-file-name=libstdc++.so)" \
@@ -165,8 +165,8 @@ endef
 
 FORCE:
 
-# Each target for so many seconds, under the address and the undefined-behaviour sanitizer; then our
-# own parsers, which are written in Python.
+# SECONDS per target, under the address and the undefined-behaviour sanitizer; then the parsers
+# written in Python.
 SECONDS ?= 60
 fuzz: $(VENV)/test.stamp build
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S native/fuzz -B build/fuzz -G Ninja
@@ -176,8 +176,8 @@ fuzz: $(VENV)/test.stamp build
 	done
 	$(BIN)/python tests/reliability/fuzz_parsers.py --seconds $(SECONDS)
 
-# Known holes in what ratoon runs with and is built by.  A package that no database was asked about
-# is no clean one: the exit code is 2 unless all of them were looked up.
+# Known vulnerabilities of the dependencies and build tools.  The exit code is 2 unless every package
+# was looked up.
 SERVICE ?= pypi
 audit: $(VENV)/core.stamp
 	test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && \
@@ -185,7 +185,7 @@ audit: $(VENV)/core.stamp
 	$(BIN)/python .ci/audit.py .venv-audit/bin/pip-audit --service $(SERVICE) \
 	    "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
-# What takes hours, within so many minutes altogether.
+# Long tests, within MINUTES in total.
 MINUTES ?= 30
 soak: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest tests/soak tests/adversary -m soak --minutes $(MINUTES)

@@ -1,11 +1,11 @@
-"""SET-RBM beside scikit-learn's BernoulliRBM with as many hidden neurons, on digits.
+"""SET-RBM compared with scikit-learn's BernoulliRBM of the same width, on digits.
 
-Pixels are black or white (at half their range), a third of the samples is held out, all figures
-are those of samples held out.  ``pseudo-likelihood`` is the exact one for both, higher is better;
+Pixels are black or white (at half their range); all figures are of the third of the samples that is
+held out.  ``pseudo-likelihood`` is the exact one for both, higher is better;
 ``reconstruction`` the mean squared error of going up and down once; ``accuracy`` that of a logistic
 regression on the hidden neurons.  scikit-learn trains by persistent contrastive divergence and
-ratoon by CD-1, so there is a machine of ratoon's with every connection too: between that and the
-sparse ones nothing differs but the connections.
+ratoon by CD-1, so ratoon also trains a machine with every connection: it differs from the sparse
+ones in the connections only.
 
 ``--wide`` trains one machine far too wide for a matrix instead.
 """
@@ -72,7 +72,7 @@ def as_machine(model: Any) -> BoltzmannMachine:
     return BoltzmannMachine(layer, np.array(model.intercept_visible_, dtype=np.float32))
 
 
-def judge(make: Any, split: int) -> dict[str, float]:
+def scores(make: Any, split: int) -> dict[str, float]:
     """Train on one split, and look at what was held out."""
     x, y = load_digits(return_X_y=True)
     parts = train_test_split(
@@ -116,7 +116,7 @@ def compare(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Train all machines on all splits."""
     found: dict[str, list[dict[str, float]]] = {}
     for name, make in makers(given.hidden, given.epochs).items():
-        found[name] = [judge(make, split) for split in range(given.splits)]
+        found[name] = [scores(make, split) for split in range(given.splits)]
         print(markdown([row_of(name, found[name])]).splitlines()[-1], flush=True)
     title = f"64 pixels, {given.hidden} hidden, {given.epochs} epochs, {given.splits} splits"
     return f"{title}\n\n{markdown([row_of(*item) for item in found.items()])}", {"runs": found}
@@ -134,7 +134,7 @@ def widen(n: int) -> tuple[str, dict[str, Any]]:
         "neurons": f"{n:,} x {n:,}",
         "connections": model.components_.nnz,
         "CPU, s per epoch of 200 samples": seconds / 2,
-        "memory beside the samples, MB": peak_mb() - before,
+        "memory without the samples, MB": peak_mb() - before,
         "a dense matrix would take, MB": n * n * 4 / 1e6,
     }
     return markdown([row]), {"wide": row}

@@ -1,8 +1,8 @@
-"""Seconds per epoch of the paper's models, beside the same epoch by SciPy and NumPy.
+"""Seconds per epoch of the paper's models, compared with SciPy and NumPy.
 
 Samples are random, of the shapes of the paper's data.  Every model is measured in a process of its
-own; figures are the minimum over repeats.  ``train_s`` and its like are wall times; the ``_cpu_s``
-beside them is CPU time, which on one thread is the fairer figure when the machine is busy.
+own; figures are the minimum over repeats.  ``train_s`` and its like are wall times; ``_cpu_s``
+is CPU time, which on one thread is more reliable when the machine is busy.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """What slightly damaged model files do to the libraries that load them.
 
 Every library writes one small file.  The same mutator changes one to three places in it, and the
-mutant is loaded and used once, as anybody would, in a child process.  A child that is ended by a
-signal died; an exception is a clean error; an accepted mutant is a file that still makes sense, or
-one whose damage nobody noticed.
+mutant is loaded and used once in a child process.  A child that is ended by a signal died; an
+exception is a clean error; an accepted mutant is a file that is still valid, or whose damage was
+not detected.
 
-ratoon's file is taken twice: as it is, where the digest finds all damage, and *sealed*, where the
-digest is computed anew for every mutant, as an attacker would, so that only the checks behind it
-stand between the file and native code.
+ratoon's file is tested twice: unchanged, where the digest detects all damage, and *sealed*, with a
+new digest for every mutant, as an attacker would compute it, so that only the other checks protect
+native code.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def measure(name: str, count: int, seed: int) -> dict[str, Any]:
         ending = loader.ending
 
         def load(mutant: str) -> None:
-            # XGBoost tells its formats apart by the name of the file.
+            # XGBoost detects the format by the name of the file.
             Path(mutant).replace(mutant + ending)
             loader.use(mutant + ending)
 

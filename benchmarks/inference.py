@@ -83,7 +83,7 @@ def measure(widths: list[int], batches: list[int]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     options = parser(__doc__ or "", EXAMPLES)
     options.add_argument("--models", default=",".join(MODELS), help=f"of {','.join(MODELS)}")
     given = options.parse_args()

@@ -1,7 +1,7 @@
-"""The paper's million-neuron network (model e): built, trained, rewired, asked, saved, loaded.
+"""All stages of the paper's million-neuron network (model e), from building to loading.
 
 54675-500000-500000-18, epsilon 10: 1,054,693 neurons counted as the paper does, inputs and outputs
-included, and 20.5 million connections.  Seconds per minibatch stand beside SciPy's.
+included, and 20.5 million connections.  Seconds per minibatch are compared with SciPy's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXAMPLES = """\
 """
 SCIPY = ("SciPy + NumPy", "SciPy + NumPy by sample", "SciPy + numba")
 MEMORY_LIMIT_MB = 1200.0
-"""What the whole process may take beside the data."""
+"""Memory limit of the whole process, without the data."""
 
 
 def scaled(model: Model, scale: float) -> Model:
@@ -87,7 +87,7 @@ def main() -> None:
     print(f"{model.n_neurons:,} neurons, {found['connections']:,} connections\n")
     print(markdown(table_rows(found)))
     print(
-        f"\nPeak {found['peak_rss_mb']:.0f} MB, of which data {found['data_mb']:.0f} MB: beside it"
+        f"\nPeak {found['peak_rss_mb']:.0f} MB, of which data {found['data_mb']:.0f} MB: without it"
         f" {found['beside_data_mb']:.0f} MB (limit {MEMORY_LIMIT_MB:.0f}). The loaded network"
         f" predicts the same: {found['same_after_loading']}.\n"
     )

@@ -1,12 +1,12 @@
-"""Ratoon against everything else that trains such a network on a CPU, in one run.
+"""Ratoon compared with other libraries that train such a network on a CPU, in one run.
 
 Milliseconds per training step (forward, backward, momentum update) and peak memory, on the paper's
 models, on a batch of 128, and on the 3072-1024-512-10 networks peers report on; then the growth of
 both with the number of connections, as a picture with the memory-bandwidth roofline drawn in.
 
-All start from the same weights, see the same minibatches and lose the same loss; what cannot be
-tried stays in the table with the reason.  `make bench-peers` makes an environment with all of them
-and runs this.  Figures are kept one by one: with `--resume` a run goes on where another ended.
+All start from the same weights, see the same minibatches and have the same loss; what cannot be
+run stays in the table with the reason.  `make bench-peers` makes an environment with all of them
+and runs this.  Figures are kept one by one: with `--resume` a run continues an earlier one.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def table(models: dict[str, dict[str, Any]], key: str, factor: float) -> list[di
 
 
 def cell(row: dict[str, Any] | None, key: str, factor: float) -> Any:
-    """Return a figure, the reason why there is none, or nothing."""
+    """Return a figure, the reason why it is missing, or nothing."""
     if row is None:
         return None
     return factor * row[key] if key in row else row.get("skipped")
@@ -236,7 +236,7 @@ def main() -> None:
     add("--stream-elements", type=float, default=2e7, help="of the measured memory stream")
     add("--plot", metavar="OUT", help="picture file, such as peers.svg")
     add("--markdown", metavar="OUT", help="write the tables to this file as well")
-    add("--resume", action="store_true", help="go on with the figures of the JSON file")
+    add("--resume", action="store_true", help="continue with the figures of the JSON file")
     add("--minutes", type=float, default=1e6, help="begin no measurement after so many")
     given = arguments.parse_args()
     record = Record(given)

@@ -1,4 +1,4 @@
-"""What `plan()` promises against what a fit takes: memory, seconds per step and per epoch.
+"""Estimates of `plan()` compared with fits: memory, seconds per step and per epoch.
 
 Every shape is planned in one fresh process and fitted in another.  Memory is the peak of
 resident memory over the fit less what was resident before it, samples included; time is CPU time on

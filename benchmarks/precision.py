@@ -1,4 +1,4 @@
-"""What saving memory costs in accuracy: weights in bfloat16, and training without momentum.
+"""The accuracy lost by saving memory: weights in bfloat16, and training without momentum.
 
 The same networks on the same splits, trained with SET and settled at the end (the last rewiring
 after three quarters of training), in four ways.  Without momentum the learning rate is ten times
@@ -23,7 +23,7 @@ from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 EXAMPLES = """\
-  precision.py --splits 10 --json precision.json    the table goes to .md beside it
+  precision.py --splits 10 --json precision.json    the table goes to the .md file next to it
   precision.py --sets digits --splits 3
 """
 DATA = Path(__file__).parents[2] / "shared" / "data"

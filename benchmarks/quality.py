@@ -1,4 +1,4 @@
-"""How well does the default predict, against what users would pick instead?
+"""The accuracy of the default, compared with the alternatives that users would pick.
 
 Every set is split two thirds to one third, classes in equal shares, as often as ``--splits`` says.
 ``SparseMLPClassifier()`` gets the raw features and no parameter but its seed; rivals get z-scores
@@ -6,7 +6,7 @@ of the training rows and are tuned on training rows.  Nothing is fitted to or ch
 the one exception, the paper's habit of reporting the best test epoch, is marked as optimistic.
 Text sets are used dense by all.
 
-Rows go to a CSV as they come, and what has a row is not run again.
+Rows are appended to a CSV, and results with a row are not computed again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ examples:
   python benchmarks/quality.py --quick
   python benchmarks/quality.py --report        # only write the tables again
   python benchmarks/quality.py --regression    # generated data, against ridge, lasso, elastic net
-  python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; goes on if repeated
+  python benchmarks/quality.py --rewiring --minutes 30   # where rewiring helps; resumes if repeated
   python benchmarks/quality.py --guided-forms --minutes 30   # forms of SET in the paper's model
   python benchmarks/quality.py --starts --minutes 30   # starts by strength, and rewiring after them
 """

@@ -1,9 +1,9 @@
-"""What a step of several MPI ranks computes and what it sends, and which way that chooses.
+"""Time of computing and sending of a step with several MPI ranks, and the resulting choice.
 
 Run under ``mpiexec``.  Every rank holds the network and takes its share of each minibatch;
 ``sending`` is an all-reduce of one array of the size of all weights, ``chosen`` what training does
-without being told (see `ratoon.distributed.DataParallel`).  Peak memory beside the samples is
-told for the first line only: name one model to know its own.
+by default (see `ratoon.distributed.DataParallel`).  Peak memory without the samples is
+printed for the first line only: name one model to see its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading a GEO series matrix: seconds and memory, plain and gzipped.
 
 A file of the size asked for is written first, with values as GEO has them, and read in a process
-of its own.  The promise is 300 samples x 54,675 probes in under 10 s and 1 GB.
+of its own.  The goal is 300 samples x 54,675 probes in under 10 s and 1 GB.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_several(path: Path, repeats: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write, read, tell."""
+    """Write, read and print."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--samples", type=int, default=300)
     arguments.add_argument("--probes", type=int, default=54_675)

@@ -1,13 +1,13 @@
-"""Do sparse networks rank features well, against what users would rank them by instead?
+"""Rankings of features by sparse networks, compared with the usual rankings.
 
 Recovery: on generated sets it is known which genes carry the class; precision at k is the share of
-informative ones among the first k, with k their number.  In "products of 2" no feature tells
-anything on its own.
+informative ones among the first k, with k their number.  In "products of 2" no single
+feature is informative.
 
 Panels: on real sets, a support vector machine sees only the first k features of each ranking, and
-is judged on rows that neither the ranking nor the machine has seen.
+is scored on rows that neither the ranking nor the machine has seen.
 
-Rows go to a CSV as they come, and what has a row is not run again.
+Rows are appended to a CSV, and results with a row are not computed again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESULTS = Path(__file__).parent / "results"
 EXAMPLES = """
 examples:
   python benchmarks/selection.py --seeds 10 --splits 10
-  python benchmarks/selection.py --minutes 4          # stop then; the same command goes on
+  python benchmarks/selection.py --minutes 4          # stop then; the same command continues
   python benchmarks/selection.py --report             # only write tables and picture again
 """
 
@@ -65,7 +65,7 @@ def main() -> None:
     todo = [] if given.report else missing(given.rows, wanted)
     for done, (study, data, number, method) in enumerate(todo):
         if time.monotonic() > ends:
-            print(f"{len(todo) - done} rankings are left; the same command goes on", flush=True)
+            print(f"{len(todo) - done} rankings are left; the same command continues", flush=True)
             break
         if study == "recovery":
             rows = recovery(data, number, method)

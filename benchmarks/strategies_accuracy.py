@@ -2,7 +2,7 @@
 
 What is done is `ratoon.experiments.strategies`, which `ratoon compare-strategies` runs too.  Every
 run is a line of the CSV file; runs that are there already are not repeated, so that the study can
-be stopped at any time and gone on with.  Files that are not in the folder are left out and named.
+be stopped and resumed at any time.  Files that are not in the folder are left out and named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ratoon.experiments.strategy_lines import StrategyComparison, StrategyRun
 EXAMPLES = """\
   strategies_accuracy.py --sets digits --splits 2                       a minute
   strategies_accuracy.py --data FOLDER --markdown accuracy.md --plot accuracy.png
-  strategies_accuracy.py --data FOLDER --minutes 4      goes on where it was, for four minutes
+  strategies_accuracy.py --data FOLDER --minutes 4      resumes for four minutes
 """
 RESULTS = Path(__file__).parent / "results"
 SETS = "digits,TOX-171,colon,lymphoma,ALLAML,madelon"
@@ -205,7 +205,7 @@ def main() -> None:
         if here:
             found[data] = StrategyComparison(here)
     text = f"{words}\n\n{tables(found)}\n\n{describe(machine.facts())}\n"
-    print(text if complete else f"{text}\nnot complete: run again to go on\n")
+    print(text if complete else f"{text}\nnot complete: run again to continue\n")
     if given.markdown:
         given.markdown.write_text(text)
     if given.plot and found:

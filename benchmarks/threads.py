@@ -1,13 +1,13 @@
-"""What two threads gain, beside what two cores can give at that moment.
+"""The speed-up of two threads, compared with that of two independent processes.
 
 Turn by turn in rounds of a few seconds: one process on one thread; the same process on two; two
-processes of one thread each at the same time, which share nothing but the machine; and, beside a
+processes of one thread each at the same time, which share nothing but the machine; and, next to a
 process that keeps one core busy, one thread and two again.  Two processes are the ceiling: where
 they together do only 1.3 times the work of one, the cores are slowed by each other or by
 neighbours, and no program with two threads gains more.
 
 Before and after each turn of two threads the distance of the cores is taken, as by ``cores.py``:
-rounds in which they shared a cache are told apart from those in which they did not.
+rounds in which they shared a cache are reported separately.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NEAR_NS = 200.0
 
 
 def serve(pipe: Connection, model: dict[str, Any], minibatches: int) -> None:
-    """Train the model when asked to: be told threads and seconds, answer seconds per minibatch."""
+    """Train the model when asked to: read threads and seconds, write seconds per minibatch."""
     shape = Model.from_dict(model)
     x, targets = samples_of(shape, min(shape.n_train, minibatches * shape.batch))
     network = SparseMLP.start(shape.widths, epsilon=shape.epsilon, init="set", seed=0)

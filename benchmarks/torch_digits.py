@@ -30,7 +30,7 @@ METHODS = {
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     options = parser(__doc__ or "", EXAMPLES)
     options.add_argument("--models", default="MLP,CNN")
     options.add_argument("--seeds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Sparse layers of `ratoon.torch` beside PyTorch's dense ones: one forward and backward pass.
+"""Sparse layers of `ratoon.torch` and PyTorch's dense ones: one forward and backward pass.
 
 Milliseconds of processor time on one thread, gradient of the input included; the least of several.
 """
@@ -78,7 +78,7 @@ def milliseconds(layer: torch.nn.Module, x: torch.Tensor, repeats: int) -> float
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     options = parser(__doc__ or "", EXAMPLES)
     options.add_argument("--layers", default="linear,conv,lstm", help=f"of {','.join(LAYERS)}")
     options.add_argument("--densities", default="0.2,0.1,0.05,0.02,0.01")

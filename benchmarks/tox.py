@@ -31,7 +31,7 @@ from ratoon.optimizers import SGD
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 EXAMPLES = """\
-  tox.py --seeds 4 --json tox.json            the table goes to tox.md beside it
+  tox.py --seeds 4 --json tox.json            the table goes to tox.md next to it
   tox.py --loss sigmoid_cross_entropy         outputs judged one by one, as released
   tox.py --loss sigmoid_cross_entropy --activation leaky_relu
   tox.py --by released --splits 3 --seeds 8   what the released code does, run anew; slow
@@ -185,7 +185,7 @@ def main() -> None:
         "--by",
         default="ratoon",
         choices=("ratoon", "released"),
-        help="the arithmetic: ours, or that of the released code, which knows no other losses",
+        help="the arithmetic: ours, or that of the released code, which has no other losses",
     )
     arguments.add_argument("--first-split", type=int, default=0)
     arguments.add_argument("--loss", default="softmax_cross_entropy", choices=tuple(LOSSES))

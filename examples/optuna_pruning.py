@@ -1,8 +1,8 @@
-"""A search with Optuna that gives up hopeless trials: pip install "ratoon[optuna]"
+"""Hyperparameter search with Optuna that prunes trials: pip install "ratoon[optuna]"
 
-`partial_fit` is exactly one epoch.  After each, the trial tells its validation accuracy, and the
-pruner ends it when others were better at the same epoch.  The test rows are looked at once, by the
-settings that won.
+`partial_fit` trains for exactly one epoch.  After each, the trial reports its validation accuracy,
+and the pruner stops it if other trials were better at the same epoch.  Only the best settings are
+evaluated on the test rows.
 """
 
 import optuna

@@ -2,12 +2,12 @@
 First steps
 ===========
 
-A sparse network in ten lines: generated data in the shape of a small expression study, a network
-whose connections change while it learns, and a look at what it became.
+A sparse network in ten lines: generated data like those of a small gene expression study, a network
+whose connections change during training, and its confusion matrix.
 """
 
 # %%
-# Data with labels, and a third of the samples kept for the end.
+# Data with labels; a third of the samples is kept for testing.
 from sklearn.model_selection import train_test_split
 
 from ratoon import SparseMLPClassifier
@@ -20,15 +20,15 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
-# `epsilon` says how sparse the network is: about epsilon * (inputs + outputs) connections in a
-# layer.  Evolution replaces the weakest of them as training goes on.
+# `epsilon` sets the sparsity: about epsilon * (inputs + outputs) connections in a
+# layer.  Evolution replaces the weakest connections during training.
 model = SparseMLPClassifier((200,), epsilon=5, max_iter=60, random_state=0)
 model.fit(X_train, y_train)
-print(f"accuracy on samples never seen: {model.score(X_test, y_test):.2f}")
+print(f"accuracy on test samples: {model.score(X_test, y_test):.2f}")
 print(model.report_)
 
 # %%
-# Rows are predicted classes, columns true ones; precision to the right, recall below.
+# Rows are predicted classes, columns true classes; precision on the right, recall below.
 ConfusionMatrixDisplay.from_estimator(model, X_test, y_test).plot()
 
 # %%

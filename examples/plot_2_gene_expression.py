@@ -2,12 +2,12 @@
 Gene expression, end to end
 ===========================
 
-From samples to a panel of genes and an honest figure for it: selection inside cross-validation,
-then the ranking on all samples with its stability, then pathways as a first layer.
+From samples to a panel of genes with an unbiased accuracy: selection inside cross-validation, then
+a ranking on all samples with its stability, then pathways as the first layer.
 """
 
 # %%
-# Selection looks at the labels, so it stands inside the pipeline and never sees the test fold.
+# Selection uses the labels, so it is part of the pipeline and never sees the test fold.
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -24,18 +24,18 @@ scores = cross_val_score(panel, data.X, data.labels, cv=3)
 print(f"20 genes chosen inside each fold: accuracy {scores.mean():.2f}")
 
 # %%
-# The ranking itself, on all samples, with how far five networks agree on it.
+# The ranking on all samples, and how well five networks agree on it.
 selector = SparseFeatureSelector(20, random_state=0).fit(data.X, data.labels)
 chosen = selector.get_support(indices=True)
 hits = len(set(chosen) & set(informative))
-print(f"stability {selector.stability_:.2f}; {hits} of 20 genes do carry the class")
+print(f"stability {selector.stability_:.2f}; {hits} of 20 genes are informative")
 FeatureRankingDisplay.from_strength(
     selector.strength_, names=data.feature_names, spread=selector.strength_spread_
 ).plot()
 
 # %%
-# What is known beforehand can be the start: here two made-up pathways and 20 free neurons, which
-# evolution connects as it sees fit.  `read_gmt` reads such groups from a file.
+# Prior knowledge can define the first layer: here two invented pathways and 20 free neurons, which
+# evolution connects.  `read_gmt` reads such groups from a file.
 pairs = [(data.feature_names[j], f"pathway {j % 2}") for j in informative]
 groups = groups_from_pairs(pairs, data.feature_names)
 model = SparseMLPClassifier(

@@ -2,8 +2,8 @@
 Text as sparse input
 ====================
 
-Word counts are mostly zero.  They go in as a SciPy matrix and are never made dense, so time and
-memory follow the words that occur, not the size of the vocabulary.
+Word counts are mostly zero.  They are passed as a SciPy matrix and never made dense, so time and
+memory depend on the words that occur, not on the size of the vocabulary.
 """
 
 # %%
@@ -32,7 +32,7 @@ for _ in range(400):
 print(f"{labels[0]}: {texts[0]}")
 
 # %%
-# The whole way from text to class is one pipeline.
+# One pipeline from text to class.
 model = make_pipeline(
     TfidfVectorizer(),
     SparseMLPClassifier((100,), epsilon=5, max_iter=30, random_state=0),
@@ -40,7 +40,7 @@ model = make_pipeline(
 print(f"accuracy: {cross_val_score(model, texts, labels, cv=3).mean():.2f}")
 
 # %%
-# The words that the network listens to most.
+# The words with the strongest connections.
 model.fit(texts, labels)
 FeatureRankingDisplay.from_strength(
     model[-1].feature_importances_, names=model[0].get_feature_names_out(), top=20

@@ -2,9 +2,9 @@
 Comparing strategies
 ====================
 
-The same network, the same data, the same number of connections; only the rule by which
-connections are replaced differs.  No single feature tells the classes apart here, only products
-of two: the place where a topology has something to find.
+The same network, the same data, the same number of connections; only the rule that
+replaces connections differs.  No single feature separates the classes, only products of two, so
+the right connections must be found.
 """
 
 # %%
@@ -37,9 +37,9 @@ for name, strategy in strategies.items():
     print(f"{name:14} last epoch {model.validation_scores_[-1]:.3f}, strength there {share:.0%}")
 
 # %%
-# One seed proves nothing; the curves show how such a comparison looks.
+# A real comparison needs several seeds; one is enough to show the curves.
 LearningCurveDisplay(curves, ylabel="accuracy on samples held out").plot()
 
 # %%
-# Where the connections of the RigL network have gone.
+# The connections of the RigL network after training.
 ConnectivityDisplay.from_estimator(models["RigL"], by="strength").plot()

@@ -2,12 +2,12 @@
 Watching a topology evolve
 ==========================
 
-A recorder keeps every change of the connections.  Played back, it shows how connections that began
-at random leave the frame of noise and gather at the digits, and how those that stay there fade.
+A recorder stores every change of the connections.  The animation shows how random connections leave
+the frame of noise for the digits, and how the weights of those that remain there decrease.
 """
 
 # %%
-# Digits of 8 x 8 pixels, and 8 x 8 pixels of noise around them that mean nothing.
+# Digits of 8 x 8 pixels, surrounded by pixels of noise without information.
 import tempfile
 from pathlib import Path
 
@@ -39,7 +39,7 @@ model = SparseMLPClassifier(
 
 # %%
 # Connections per pixel at the start and after every rewiring; then their strength, the summed
-# magnitude of their weights, which the many connections that are on trial hardly count in.
+# magnitude of their weights, in which new connections, still weak, hardly count.
 counts = ConnectivityAnimation.from_recorder(recorder, (16, 16))
 film = ConnectivityAnimation.from_recorder(recorder, (16, 16), by="strength")
 inside = np.zeros((16, 16), dtype=bool)
@@ -48,6 +48,6 @@ for what, shares in (("connections", counts.shares(inside)), ("strength", film.s
     print(f"{what} at the digits: {shares[0]:.0%} at first, {shares[-1]:.0%} at the end")
 
 # %%
-# The strength as an animation, and as a file that can be sent around.
+# The strength as an animation, also saved as a file.
 animation = film.animate()
 animation.save(Path(tempfile.gettempdir()) / "evolving-topology.gif", writer="pillow")

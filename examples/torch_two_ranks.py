@@ -1,9 +1,9 @@
 """Two ranks: torchrun --nproc-per-node=2 examples/torch_two_ranks.py
 
-Every rank sees its own samples; DDP averages the gradients of the values, and `Evolver`, which is
-given the model with DDP around it, rewires all ranks alike: they say the same topology and weights
-in the end.  One rank or two, the same samples are in a minibatch, so the same topology comes out
-(in float64, where the order of sums hardly counts).
+Every rank trains on its own samples.  DDP averages the gradients of the weights, and `Evolver`,
+which gets the model wrapped by DDP, rewires all ranks identically: they print the same topology and
+weights.  With one rank or two, a minibatch has the same samples, so the topology is the same (in
+float64, where the order of sums hardly matters).
 """
 
 import hashlib
@@ -49,8 +49,8 @@ def train(name, strategy):
     weights = hashlib.sha256()
     for layer in (model[0], model[2]):
         weights.update(layer.to_dense().weight.detach().numpy().tobytes())
-    said = f"topology {topology}, weights {weights.hexdigest()[:16]}"
-    print(f"{name}, rank {rank} of {size}: {said}\n", end="")
+    summary = f"topology {topology}, weights {weights.hexdigest()[:16]}"
+    print(f"{name}, rank {rank} of {size}: {summary}\n", end="")
 
 
 if __name__ == "__main__":
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     for name, strategy in STRATEGIES.items():
         train(name, strategy)
     dist.destroy_process_group()
-    # DDP keeps the group, and so gloo's threads, alive.  One that lets go of a tensor while Python
-    # shuts down aborts the process (seen with torch 2.13 on Python 3.11): leave without that.
+    # DDP keeps the group, and so gloo's threads, alive.  A thread that frees a tensor while Python
+    # shuts down aborts the process (seen with torch 2.13 on Python 3.11): exit without it.
     sys.stdout.flush()
     os._exit(0)

@@ -1,13 +1,13 @@
 // The search for the largest absent gradients.
 //
-// The gradient of a layer is the product of two thin matrices, far too large to be written down.
-// It is computed block by block, and of every block only what may be among the largest is kept.
+// The gradient of a layer is the product of two thin matrices and far too large to be stored.  It
+// is computed block by block, and of every block only candidates for the result are kept.
 //
 // By Cauchy and Schwarz a product is at most the product of the two norms.  Inputs and outputs are
-// sorted by norm, and blocks are taken in the order of what they can hold at most; so the pool of
-// candidates soon knows a good lower bound, and whatever lies below it is skipped: whole blocks,
-// then the tails of rows.  Nothing that belongs to the result is ever skipped, so the result does
-// not depend on the order of the work or on the number of threads.
+// sorted by norm, and blocks are visited in the order of their upper bounds; so the candidates soon
+// give a good lower bound, and everything below it is skipped: whole blocks, then the tails of
+// rows.  Nothing that belongs to the result is skipped, so the result does not depend on the order
+// of the work or on the number of threads.
 #include "absent.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace ratoon {
 
 namespace {
 
-// Where a connection is, if it is there.
+// Where a connection is, if it exists.
 class Finder {
   public:
     explicit Finder(const Topology& topology)
@@ -50,7 +50,7 @@ class Finder {
     const Packed* packed_;
 };
 
-// Whether a position is taken by a connection that stays.
+// Whether a position is occupied by a kept connection.
 class Occupied {
   public:
     Occupied(const Topology& topology, std::span<const Index> kept)
@@ -85,15 +85,16 @@ template <typename T>
 class Pool {
   public:
     explicit Pool(Index count) : count_(std::size_t(count)) {
-        // Denormal numbers count as zero in the kernels; and zero is no gradient.
+        // Denormal numbers count as zero in the kernels, and positions of zero gradient do not
+        // count.
         worst_ = {std::numeric_limits<T>::min(), ~0u, ~0u};
         least_.store(worst_.magnitude);
         kept_.reserve(capacity());
     }
-    // Nothing below this can be among the best any more.
+    // Candidates below this bound cannot be among the best.
     T least() const { return least_.load(std::memory_order_relaxed); }
 
-    // Takes candidates over; `worst` becomes the worst that may still be among the best.
+    // Adds candidates; `worst` becomes the worst that may still be among the best.
     void add(std::vector<Candidate<T>>& candidates, Candidate<T>& worst) {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const auto& candidate : candidates) {
@@ -149,7 +150,8 @@ ByNorm sorted_by_norm(const T* rows, Index n, Index depth) {
     return sorted;
 }
 
-// A block of the plane: ranks among the sorted inputs and outputs, and what it can hold at most.
+// A block of the plane: ranks among the sorted inputs and outputs, and the upper bound of its
+// products.
 struct Block {
     Index first_in, last_in, first_out, last_out;
     double at_most;
@@ -218,7 +220,7 @@ class Search {
         Candidate<T> worst{pool_.least(), ~0u, ~0u};
         Index n_panels = divided_up(block.last_out - block.first_out, kPanel);
         for (Index i = block.first_in; i < block.last_in; i += kScanRows) {
-            // Norms only fall along inputs and panels, and the bound only rises.
+            // Norms decrease along inputs and panels, and the bound only increases.
             const auto first_of = [&](Index p) {
                 return inputs_.norms[i] * outputs_.norms[block.first_out + p * kPanel];
             };

@@ -1,5 +1,5 @@
-// Connections that are not there: which of them would have the largest gradient, and how to grow
-// given ones.  Neither ever holds more than a small block of the plane of inputs by outputs.
+// Absent connections: which of them would have the largest gradient, and how to grow given ones.
+// Both need memory for a small block of the inputs x outputs plane only.
 #pragma once
 
 #include <span>
@@ -21,8 +21,8 @@ struct Factors {
 // of equal ones the lower positions.  Ascending.  Positions without a gradient are never among
 // them, so there may be fewer.
 //
-// Exact.  Time falls with how unequal neurons are: a pair whose norms multiply to less than the
-// smallest gradient found so far is not looked at.  Memory: about 24 bytes per position returned.
+// Exact.  Faster if neurons differ: a pair is skipped if the product of its norms is less than the
+// smallest gradient found so far.  Memory: about 24 bytes per position returned.
 template <typename T>
 Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
                              const Factors<T>& factors, Index count, int n_threads);
@@ -31,7 +31,7 @@ Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> ke
 Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,
                           std::span<const Index> positions);
 
-// The slot of the connection at each position, -1 where there is none.
+// The slot of the connection at each position, -1 where the position is empty.
 Buffer<Index> slots_of(const Topology& topology, std::span<const Index> positions);
 
 // Keep the given slots (ascending) and grow connections at the given positions (ascending, not

@@ -41,7 +41,7 @@ GrownAt grow_at(const Topology& topology, std::span<const Index> kept,
     Index slot = 0;
     for (Index t = 0; t < grid.n_tiles(); ++t) {
         const Tile tile = grid.tile(t);
-        // Beyond any key, so that the other side goes first.
+        // Above any key, so that the other side is merged first.
         constexpr std::uint64_t kNone = ~std::uint64_t(0);
         std::uint64_t last = kNone;
         while (true) {
@@ -97,7 +97,7 @@ LaidOut laid_out(const Topology& topology, const Grid& grid) {
         Packed packed;
         Index slot;
     };
-    // One tile's worth of these at a time, so that the whole needs no more than its result.
+    // For one tile at a time, so that the peak of memory is that of the result.
     Buffer<Packed> moved(n);
     Buffer<Index> order(n);
     std::vector<Index> next(starts.begin(), starts.end() - 1);

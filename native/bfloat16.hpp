@@ -1,10 +1,10 @@
 // Weights in bfloat16: the upper half of a float, which halves their memory.
 //
 // Kernels compute with floats only: a chunk of the weights is widened, worked with and rounded back
-// while it stays in the first-level cache.  Rounding goes up or down at random, in proportion to
-// what is lost, so that it is right in the mean; to the nearest, a step below 1/512 of a weight
-// would be lost every time and training would stop.  The random numbers are a pure function of
-// (seed, slot), so neither threads nor tiles change them.
+// while it stays in the first-level cache.  Rounding is stochastic, with probabilities in
+// proportion to the part that is cut off, so that it is exact on average; with rounding to nearest,
+// every step below 1/512 of a weight would be lost and training would stop.  The random numbers are
+// a pure function of (seed, slot), independent of threads and tiles.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ inline void round_at_random(const float* weights, std::uint64_t seed, Index firs
 }
 
 // Calls work(k, size, values) for the slots first .. first + n, in chunks that begin at k, with
-// weights as numbers; and puts changed ones back.  `values` are those of slot `first` onwards.
+// weights as floats, and stores changed ones.  `values` are those of slot `first` onwards.
 template <typename T, typename Work>
 void in_chunks(const Values<T>& values, Index first, Index n, bool changed, std::uint64_t seed,
                Work work) {

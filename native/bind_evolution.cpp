@@ -1,4 +1,4 @@
-// What strategies need beyond SET's own path: absent gradients, and growth at given positions.
+// For strategies other than SET: gradients of absent connections, and growth at given positions.
 #include "absent.hpp"
 #include "bindings.hpp"
 

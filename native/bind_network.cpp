@@ -8,7 +8,7 @@
 namespace ratoon {
 namespace {
 
-// Samples with the arrays they live in, so that Python cannot free them in the meantime.
+// Samples with the arrays that hold them, so that Python does not free these in the meantime.
 struct HeldSamples {
     Samples view;
     std::vector<nb::object> kept;
@@ -104,8 +104,8 @@ class HeldMinibatch {
     std::vector<nb::object> kept_;
 };
 
-// Marks a network as in use.  Its working memory serves one call at a time: neither another thread
-// nor a progress function may start a second one.
+// Marks a network as in use.  Its working memory serves one call at a time: another thread or a
+// progress function must not start a second one.
 class AtWork {
   public:
     explicit AtWork(std::atomic<bool>& flag) : flag_(flag) {
@@ -127,7 +127,7 @@ struct HeldNetwork {
     const Loss<T>& loss;
     int n_threads;
     std::shared_ptr<Pace> pace;
-    std::optional<Network<T>> network;  // made at first use, when all layers are there
+    std::optional<Network<T>> network;  // made at first use, when all layers have been added
     std::atomic<bool> at_work = false;
 
     Network<T>& ready() {
@@ -208,7 +208,7 @@ std::vector<T*> checked_arrays(const Network<T>& network, const std::vector<Arra
     return pointers;
 }
 
-// Runs pending signal handlers and the caller's progress function; remembers what they raised.
+// Runs pending signal handlers and the caller's progress function; keeps what they raised.
 class PythonWatch {
   public:
     explicit PythonWatch(nb::object progress) : progress_(std::move(progress)) {}

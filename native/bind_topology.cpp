@@ -1,4 +1,4 @@
-// Topologies: made here and nowhere else, then only read.
+// Topologies: created here only, then read-only.
 #include "bindings.hpp"
 #include "claim.hpp"
 #include "rewire.hpp"
@@ -25,7 +25,7 @@ Grid suited_grid(Index n_in, Index n_out, Index n_connections) {
     return grid;
 }
 
-// Arrays on memory that belongs to the topology: read-only, and for good.
+// Arrays on memory of the topology, always read-only.
 template <typename T>
 auto read_only(std::span<const T> values, nb::handle owner) {
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);

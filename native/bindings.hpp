@@ -50,13 +50,13 @@ T* data_or_null(const OptionalVector<T>& array) {
     return array.has_value() ? array->data() : nullptr;
 }
 
-// The rule with this number, of those that are for outside.
+// The rule with this number, of those available from Python.
 inline Rule checked_rule(int number) {
     require(number >= 0 && number < kNumberOfRules, "unknown update rule");
     return Rule(number);
 }
 
-// Everything that the rule reads and writes must be there.
+// Everything that the rule reads and writes must be given.
 template <typename T>
 void require_arrays(Rule rule, const Values<T>& values) {
     const RuleInfo& info = info_of(rule);

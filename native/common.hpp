@@ -1,5 +1,4 @@
-// Types and constants that every native file shares.  Views own nothing; `Buffer` is the one thing
-// that owns memory.
+// Types and constants that every native file shares.  Views own nothing; only `Buffer` owns memory.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +14,8 @@ using Packed = std::uint32_t;
 // The bits of a bfloat16 number.
 using Half = std::uint16_t;
 
-// Samples that travel together through a kernel.  Activations are neuron-major, so a row holds
-// one neuron for the whole batch, padded to a multiple of this.
+// Samples that a kernel computes together.  Activations are neuron-major, so a row holds one neuron
+// for the whole batch, padded to a multiple of this.
 constexpr Index kLanes = 8;
 
 // A layer of at most this many outputs is *narrow*.
@@ -28,7 +27,7 @@ constexpr Index kNarrow = 32;
 constexpr Index padded_to_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
-// Whether an array of the very same size will be wanted again soon after this one is released.
+// Whether an array of the same size is expected soon after this one is released.
 enum class Use { once, recurring };
 
 // Aligned memory for `Buffer`; see memory.cpp.  Throws std::bad_alloc.

@@ -49,7 +49,7 @@ struct Masked {
     Index n_inputs = 0, n_out = 0, n_connections = 0;
 };
 
-// What kernels need to know of a tile.
+// The properties of a tile that kernels use.
 struct TileKind {
     bool far = false;    // its rows exceed the cache, so that fetching them ahead pays
     bool small = false;  // at most kSmallSide inputs and outputs
@@ -108,7 +108,7 @@ struct Kernels {
                              Index lanes);
     void (*backward_non_zero)(const Packed* outputs, Index n, T z, const T* dy, Index lanes,
                               T* gradients);
-    // The rule by itself, for gradients that are at hand (biases; optimizers driven from outside).
+    // The rule alone, for given gradients (biases; optimizers driven from Python).
     void (*update)(Rule rule, Values<T> values, const T* gradient, Index n, const Step<T>& step);
     // Every lane of row i becomes values[i].
     void (*fill_rows)(const T* values, Index n_rows, Index lanes, T* rows);

@@ -11,8 +11,9 @@ namespace {
 // Rows of a tile beyond this many bytes are fetched ahead: they leave the second-level cache.  With
 // dx three rows are in use per connection, and fetching pays as soon as they leave the first.
 constexpr Index kFarBytes = Index(512) << 10, kFarBytesWithDx = Index(24) << 10;
-// Handing a task to another thread costs a microsecond or two while it waits awake: below about six
-// microseconds of work, don't.  Above, do: what one thread does alone sends the others to sleep.
+// Passing a task to a spinning thread costs one or two microseconds, so less than about six
+// microseconds of work stays on one thread.  More is shared, since threads without work fall
+// asleep.
 constexpr Index kWorthThreads = 6000;
 
 template <typename T>
@@ -26,8 +27,8 @@ Index work_of(const Topology& topology, Index lanes) {
     return topology.n_connections() * divided_up(lanes, kLanes);
 }
 
-// Few outputs: strips of inputs are summed apart and then added in the order of the strips, which
-// depends on the shape alone.
+// Few outputs: strips of inputs are summed separately and then added in the order of the strips,
+// which depends on the shape alone.
 template <typename T>
 void narrow_forward(const Topology& topology, const Values<T>& values, const T* bias, const T* x,
                     T* y, Index lanes, Buffer<T>& scratch, int n_threads) {

@@ -8,7 +8,7 @@
 
 namespace ratoon {
 
-// Called with the rows [first, last) that have just been finished, by the thread that did so.
+// Called with the finished rows [first, last), by the thread that computed them.
 using Finish = std::function<void(Index first, Index last)>;
 
 // Other work that threads may do in the same pass, instead of waiting for each other: task(0) to
@@ -36,7 +36,7 @@ void linear_backward(const Topology& topology, Rule rule, Values<T> values, cons
 template <typename T>
 void add_strips(const Grid& grid, const T* bias, const T* sums, Index copies, Index lanes, T* y);
 
-// Tasks with denormals flushed; one thread when the work is too little to share.
+// Tasks with denormals flushed; on one thread if there is too little work to share.
 void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task);
 
 }  // namespace ratoon

@@ -28,7 +28,7 @@ double sigmoid_cross_entropy(const T* output, const T* target, Index n, T* error
     double sum = 0;
     for (Index i = 0; i < n; ++i) {
         const double z = double(output[i]);
-        const double e = std::exp(-std::abs(z));  // at most 1: nothing here overflows
+        const double e = std::exp(-std::abs(z));  // at most 1, so no overflow
         sum += std::max(z, 0.0) - z * double(target[i]) + std::log1p(e);
         error[i] = T((z >= 0 ? 1 / (1 + e) : e / (1 + e)) - double(target[i]));
     }

@@ -13,7 +13,7 @@ class Masks {
   public:
     explicit Masks(const Topology& topology);
 
-    // Whether there are kernels for a layer like this, and it is full enough for them to pay.
+    // Whether there are kernels for this layer, and it is full enough for them to be faster.
     template <typename T>
     static bool suit(const Topology& topology, const Values<T>& values, Index lanes);
 

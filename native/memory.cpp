@@ -1,9 +1,8 @@
-// Memory for buffers: huge pages where that pays, and some blocks kept for the next use.
+// Memory for buffers: huge pages where they are faster, and some blocks kept for reuse.
 //
-// A rewiring needs an index array for some milliseconds and gives the old one back; an epoch needs
-// activations.  Fresh pages must be cleared by the system each time, which took longer than the
-// rewiring's own work and 4 % of a short epoch on two threads; so up to kKeptBytes of released
-// blocks wait here instead.
+// A rewiring needs an index array for some milliseconds and releases the old one; an epoch needs
+// activations.  The system clears new pages each time, which took longer than the rewiring itself
+// and 4 % of a short epoch on two threads; so up to kKeptBytes of released blocks are kept here.
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -27,12 +26,12 @@ struct Block {
     std::size_t bytes = 0;
 };
 
-// After a fork the mutex may be held by a thread the child does not have.  So it is only ever
-// tried, and without it the system is asked.
+// After a fork the mutex may be held by a thread that the child does not have.  So it is only
+// locked by try_lock; if that fails, the system's allocator is used.
 std::mutex mutex;
 Block kept[kKeptBlocks];
 std::size_t kept_bytes = 0;
-int next_kept = 0;  // the place filled the longest ago
+int next_kept = 0;  // the oldest entry
 
 bool is_large(std::size_t bytes) { return bytes >= 2 * kHugePage; }
 bool is_worth_keeping(std::size_t bytes, Use use) {
@@ -62,7 +61,7 @@ void free_block(void* block, std::size_t bytes) {
     std::free(is_large(bytes) ? block : static_cast<void**>(block)[-1]);
 }
 
-// Keeps the block, letting those kept the longest go to make room; false if it should be freed.
+// Keeps the block in place of the oldest ones; returns false if it should be freed.
 bool keep(void* data, std::size_t bytes) {
     const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
     if (!lock.owns_lock() || bytes > kKeptBytes) return false;
@@ -81,11 +80,10 @@ bool keep(void* data, std::size_t bytes) {
     return false;
 }
 
-// With aligned blocks of the system's a fit's peak differed from process to process by up to a
-// sixth, and was higher; splinters left around them are the likely cause, which was not looked
-// into.
+// With the system's aligned blocks the peak of a fit differed between processes by up to a sixth,
+// and was higher; fragmentation is the likely cause, which was not looked into.
 void* allocate_small(std::size_t bytes) {
-    // A line to spare: for the alignment, and for where the block began.
+    // One more cache line: for the alignment, and for the address of the block.
     void* whole = std::malloc(bytes + kLine);
     if (whole == nullptr) throw std::bad_alloc();
     const auto address = (reinterpret_cast<std::uintptr_t>(whole) + kLine) / kLine * kLine;

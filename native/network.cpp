@@ -27,7 +27,7 @@ template <typename T>
 void Network<T>::prepare(Index batch, bool training) {
     lanes_ = training && batch == 1 ? 1 : padded_to_lanes(batch);
     if (lanes_ <= capacity_ && (for_training_ || !training)) return;
-    capacity_ = 0;  // should memory run out half-way, the next call starts over
+    capacity_ = 0;  // if memory runs out, the next call starts over
     for_training_ = training;
     activations_.clear();
     before_.clear();
@@ -191,8 +191,8 @@ void Network<T>::update_bias(std::size_t l, Index first, Index last, const Gradi
     }
 }
 
-// The error that arrived at the outputs of layer l becomes that before its activation; and its sums
-// over the minibatch, while it is in the cache, go to the biases.
+// Converts the error after the activation of layer l into the error before it; updates the biases
+// with its sums over the minibatch, while it is in the cache.
 template <typename T>
 void Network<T>::finish_delta(std::size_t l, Index first, Index last, const GradientSink<T>& sink) {
     const Layer<T>& layer = layers_[l];
@@ -228,7 +228,7 @@ void Network<T>::backward_layer(std::size_t l, const GradientSink<T>& sink, cons
 // The step with the random numbers that round the weights of layer l.
 template <typename T>
 Step<T> Network<T>::rounded(Step<T> step, std::size_t l) const {
-    constexpr std::uint64_t kRounding = 0x726f756e64696e67;  // apart from those of dropout
+    constexpr std::uint64_t kRounding = 0x726f756e64696e67;  // separate from those of dropout
     step.rounding_seed = random_bits(dropout_seed_ ^ kRounding, step_ * 1024 + l);
     return step;
 }

@@ -1,4 +1,4 @@
-// A network as the kernels see it, and what is done with it: train over minibatches, predict.
+// A network as the kernels see it: training over minibatches, prediction.
 //
 // Everything here works on arrays that belong to the caller.  Shapes are checked where a
 // `Network` is built (bind_network.cpp); indices by `Topology`.
@@ -29,7 +29,7 @@ struct Layer {
     T dropout = 0;
 };
 
-// Where the gradients of a backward pass go: a rule changes each layer's own arrays with them, or
+// The destination of the gradients of a backward pass: a rule updates each layer's own arrays, or
 // they are written to given arrays (Rule::store) or added to them (Rule::add).
 template <typename T>
 struct GradientSink {
@@ -43,7 +43,7 @@ struct GradientSink {
     Values<T> biases(const std::vector<Layer<T>>& layers, std::size_t l) const {
         return directed(layers[l].bias, of_biases, l);
     }
-    // Weight decay is for connections.
+    // Weight decay applies to connections only.
     Step<T> step_of_biases() const {
         Step<T> without = step;
         without.l2 = without.shrink = 0;
@@ -59,7 +59,7 @@ struct GradientSink {
 
 struct EpochResult {
     double loss = 0;        // weighted mean over the samples seen
-    Index steps_done = 0;   // fewer than asked for when interrupted or diverged
+    Index steps_done = 0;   // fewer than requested if interrupted or diverged
     bool diverged = false;  // the loss of the last step was not finite
 };
 
@@ -104,16 +104,16 @@ class Network {
     static Index workspace_bytes(const std::vector<Index>& widths, Index batch, int n_threads);
 
   private:
-    // Wider minibatches go through in blocks of so many samples: the rows of a tile then still fit
-    // the cache, and working memory does not grow with the minibatch.
+    // Wider minibatches are split into blocks of this many samples: the rows of a tile then still
+    // fit the cache, and working memory does not grow with the minibatch.
     static constexpr Index kBlock = 32;
-    // Rows that are finished together; so many stay in the first-level cache.
+    // Rows that are finished together; this many stay in the first-level cache.
     static constexpr Index kRowsAtOnce = 256;
 
     void prepare(Index batch, bool training);
-    // What one call made for itself.  Sparse input gives the weights back that it took over.
+    // Frees the temporary state of one call.  Sparse input writes back its copies of the weights.
     void forget_call();
-    // Does that however the call ends.
+    // Calls it also if the call ends by an exception.
     struct Leaving {
         Network& network;
         ~Leaving() { network.forget_call(); }
@@ -141,7 +141,7 @@ class Network {
         dropout_seed_ = batch.dropout_seed;
         step_ = std::uint64_t(batch.step);
     }
-    // Which random numbers decide about dropout after layer l.
+    // The random numbers of dropout after layer l.
     std::uint64_t drop_counter(std::size_t l) const { return step_ * 1024 + l + (block_ << 40); }
     T* rows(std::size_t l) { return activations_[l].data(); }
     T* delta(std::size_t l) { return deltas_[l % 2].data(); }
@@ -150,8 +150,8 @@ class Network {
     const Loss<T>* loss_;
     std::shared_ptr<Pace> pace_;
     int most_threads_;
-    int n_threads_;                   // of the step at hand
-    Index lanes_ = 0, capacity_ = 0;  // lanes in use, and lanes there is room for
+    int n_threads_;                   // of the current step
+    Index lanes_ = 0, capacity_ = 0;  // lanes in use, and lanes allocated
     bool for_training_ = false;
     std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l
     Buffer<T> ahead_;                     // the input of the next minibatch
@@ -159,9 +159,9 @@ class Network {
     Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
     Buffer<T> scratch_;                   // for linear_forward
     std::vector<Buffer<T>> gradients_, bias_gradients_;  // only for minibatches of several blocks
-    std::unique_ptr<SparseInput<T>> sparse_;             // while the samples at hand are sparse
+    std::unique_ptr<SparseInput<T>> sparse_;             // while the current samples are sparse
     std::unique_ptr<Masks> masks_;  // of the output layer, while it is trained and they suit it
-    Index n_samples_ = 0;           // of the minibatch at hand
+    Index n_samples_ = 0;           // of the current minibatch
     std::uint64_t dropout_seed_ = 0, step_ = 0, block_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The loops over minibatches: training, gradients, predictions, and what strategies look at.
+// The loops over minibatches: training, gradients, predictions, and signals for strategies.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace ratoon {
 namespace {
 
-// Asks at most every 20 ms, however short the steps are.
+// Calls the progress function at most every 20 ms.
 class Watch {
   public:
     explicit Watch(const Interrupted& interrupted) : interrupted_(interrupted) {}
@@ -31,7 +31,7 @@ class Watch {
 
 }  // namespace
 
-// One step on a minibatch that fits one block and is loaded: gradients are used the moment they are
+// One step on a minibatch that fits one block and is loaded: gradients are used as soon as they are
 // known.  `side` tasks are done while the first layer is updated.
 template <typename T>
 double Network<T>::fused_step(const Minibatch<T>& batch, const GradientSink<T>& sink,
@@ -191,7 +191,8 @@ void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Inde
     const Index width = layers_[n_layers - 1].topology->grid().n_out;
     if (samples.n_rows == 0) return;
     prepare(batch, false);
-    // Sparse samples always take this way: a prediction must not depend on the rest of its batch.
+    // Sparse samples are always predicted this way: a prediction must not depend on the rest of its
+    // batch.
     forget_call();
     const Leaving leaving{*this};
     if (samples.is_sparse() && layers_[0].values.halves == nullptr) {

@@ -1,9 +1,9 @@
-// How many threads a step is to use: all it may, or one.
+// Chooses the number of threads of a step: all that it may use, or one.
 //
-// Two cores that share no cache, or of which another process wants one, can be slower together than
-// either is alone, and which it is changes by the second.  A step gives the same bits on any number
-// of threads, so both are tried: now and then, and whenever steps have become slower, a few of
-// them go the other way, and the quicker way is kept.
+// Two cores that share no cache, or one of which another process uses, can be slower together than
+// one of them alone, and this changes by the second.  A step gives the same bits on any number of
+// threads, so both are tried: from time to time, and whenever steps have become slower, a few steps
+// use the other number, and the faster one is kept.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@ namespace ratoon {
 
 class Pace {
   public:
-    // For the next step, of at most so many.
+    // The number of threads of the next step, at most `most`.
     int threads(int most) {
         const std::lock_guard<std::mutex> lock(mutex_);
         return is_alone_ != (trial_left_ > 0) ? 1 : most;
     }
 
-    // Told how long that step took.
+    // Records the time of that step.
     void took(double seconds) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (trial_left_ > 0) return try_on(seconds);
-        // The quickest of late: a slower one is believed after some repetitions.
+        // The fastest recent step: a slower time counts after some repetitions.
         usual_ = std::min(seconds, usual_ * 1.05);
         best_ = std::min(best_, usual_);
         until_trial_ -= seconds;
@@ -41,7 +41,8 @@ class Pace {
     static constexpr int kTrialSteps = 4, kStepsBetween = 16;
     static constexpr double kForever = std::numeric_limits<double>::infinity();
     static constexpr double kLongest = 0.1;
-    // How much quicker the other way has to be, and how much slower this one to try it.
+    // How much faster the other number has to be, and how much slower this one must become to try
+    // it.
     static constexpr double kBetter = 0.95, kSlower = 1.25;
 
     void try_on(double seconds) {
@@ -54,7 +55,7 @@ class Pace {
             usual_ = trial_;
         }
         best_ = usual_;
-        // That sharing would pay again cannot be seen without trying.
+        // Only a trial shows whether several threads have become faster again.
         until_trial_ = (is_alone_ ? 25 : 200) * trial_seconds_;
         steps_ = 0;
     }

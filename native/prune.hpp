@@ -1,4 +1,4 @@
-// Which connections a rewiring lets go: of each sign those nearest zero, exactly so many.
+// Which connections a rewiring prunes: of each sign an exact number of those nearest zero.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace ratoon {
 
-// The bits of a weight: one for the sign, and those of |w|, which order as the magnitudes do.
-// Whole numbers only, and signed ones, so that even the oldest vector instructions can do it; and
-// bfloat16 needs nothing of its own.
+// The bits of a weight: one for the sign, and those of |w|, which order as the magnitudes do.  Only
+// signed integers are compared, which even the oldest vector instructions can do, and bfloat16
+// needs no separate code.
 template <typename T>
 using Bits = std::conditional_t<sizeof(T) == 2, std::int16_t,
                                 std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
@@ -87,8 +87,8 @@ struct Histogram {
 
 // The weakest fraction `zeta` of each sign, rounded to whole connections, halves to even.
 //
-// Weights of one sign with a magnitude below `least` go, and of those equal to it the first ones;
-// how many of these ties are still to go is counted while the weights are visited in order.
+// Weights of one sign with a magnitude below `least` are pruned, and of those equal to it the first
+// ones; the remaining number of these ties is counted while the weights are visited in order.
 template <typename T>
 class Weakest {
   public:
@@ -96,7 +96,7 @@ class Weakest {
         Index left[2];
     };
 
-    // The histogram gives the bin of the last to go; only that bin is looked at value by
+    // The histogram gives the bin of the last one to prune; only that bin is examined value by
     // value.
     Weakest(const T* weights, Index n, double zeta, int n_threads) {
         const Histogram<T> histogram(weights, n, n_threads);
@@ -124,9 +124,10 @@ class Weakest {
             Bits<T>* const begin = sign == 0 ? first : negative;
             Bits<T>* const end = sign == 0 ? negative : last;
             const Index rest = rest_of[sign];
-            if (rest == 0) {  // nothing of this bin goes, everything below it does
+            if (rest == 0) {  // nothing of this bin is pruned, everything below it is
                 least_[sign] = from[sign];
-            } else if (rest == end - begin) {  // all go, and the largest number counts as a tie
+            } else if (rest ==
+                       end - begin) {  // all are pruned, and the largest number counts as a tie
                 least_[sign] = std::numeric_limits<Bits<T>>::max();
                 ties_.left[sign] = n;
             } else {
@@ -140,7 +141,7 @@ class Weakest {
     Index n_pruned() const { return n_pruned_; }
     Ties ties() const { return ties_; }
 
-    // Whether the next weight stays.
+    // Whether the next weight is kept.
     bool survives(T weight, Ties& ties) const {
         const Weight<T> w(weight);
         const Bits<T> least = w.by_sign(least_[0], least_[1]);
@@ -152,7 +153,7 @@ class Weakest {
         return stays;
     }
 
-    // How many of the next n weights stay.
+    // How many of the next n weights are kept.
     Index survivors(const T* weights, Index n, Ties& ties) const {
         Index stay = 0, equal[2] = {0, 0};
         const Bits<T> least_positive = least_[0], least_negative = least_[1];
@@ -185,9 +186,9 @@ class Weakest {
     static constexpr int kBins = Histogram<T>::kBins;
     static constexpr Index kBlock = 1024;
 
-    // The weights in the bins where the thresholds lie; returns how many.  Few are, so a group is
-    // first asked whether it holds any at all; which of its members is a guess that no processor
-    // wins, so each is written down and only those found are kept.
+    // The weights in the bins of the thresholds; returns how many.  They are rare, so a group is
+    // first tested as a whole.  Which of its members qualify is unpredictable for the processor, so
+    // each is stored, and the end of the list advances only past those that qualify.
     static Index collect(const T* weights, Index n, const Bits<T> from[2], const Bits<T> to[2],
                          Bits<T>* inside) {
         constexpr Index kGroupSize = 16;

@@ -1,8 +1,8 @@
 // Counter-based random numbers: number i of a stream is a pure function of (seed, i).
 //
-// Whoever draws, in whatever order and on whatever thread, gets the same number for the same
-// counter.  That is what makes topologies independent of the thread count.  The generator is
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) read at an arbitrary place of its sequence.
+// A counter gives the same number in any order and on any thread, which makes topologies
+// independent of the number of threads.  The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA
+// 2014) read at an arbitrary place of its sequence.
 #pragma once
 
 #include <cstdint>

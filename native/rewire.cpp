@@ -13,8 +13,8 @@ namespace {
 
 constexpr Index kChunk = 1 << 16;
 
-// The arrays a rewiring moves: weights and what is carried along.  The number of
-// carried arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
+// The arrays a rewiring moves: weights and other values of the connections.  The number of carried
+// arrays is a compile-time constant for the usual ones, so the inner loops stay tight.
 template <typename W, typename T, int n_carried>
 struct Moved {
     W* weights;
@@ -30,13 +30,13 @@ struct Moved {
     }
 };
 
-// Room for new connections: the positions of every tile that its survivors leave empty.
+// The number of positions of every tile that its survivors leave empty.
 std::vector<Index> empty_room(const Grid& grid, const std::vector<Index>& survivor_starts) {
-    std::vector<Index> room(std::size_t(grid.n_tiles()));
+    std::vector<Index> n_empty(std::size_t(grid.n_tiles()));
     for (Index t = 0; t < grid.n_tiles(); ++t) {
-        room[t] = grid.tile(t).area() - (survivor_starts[t + 1] - survivor_starts[t]);
+        n_empty[t] = grid.tile(t).area() - (survivor_starts[t + 1] - survivor_starts[t]);
     }
-    return room;
+    return n_empty;
 }
 
 // Merges survivors and new connections of one tile, from the last to the first: calls `place` with
@@ -92,7 +92,7 @@ TopologyPtr random_topology(const Grid& grid, Index n_connections, std::uint64_t
 
 namespace {
 
-// Where each tile's survivors begin when they lie without gaps.
+// Where each tile's survivors begin when stored without gaps.
 template <typename T>
 std::vector<Index> survivor_starts(const Topology& topology, const T* weights,
                                    const Weakest<T>& weakest) {
@@ -106,7 +106,7 @@ std::vector<Index> survivor_starts(const Topology& topology, const T* weights,
     return survivors;
 }
 
-// Survivors move to the left of the arrays; their indices into an array of their own.
+// Survivors move to the left of the arrays; their indices move to a separate array.
 template <typename W, typename T, int n_carried>
 void compact(const Topology& topology, const Moved<W, T, n_carried>& values,
              const Weakest<W>& weakest, Packed* packed) noexcept {
@@ -141,9 +141,9 @@ void count_empty_below(Tile tile, const Packed* packed, Index n,
 // Spreads the survivors of one tile, which lie at first .. first + s, to the right and sets the
 // r new connections between them; `slot` is where the tile ends.
 //
-// Whether the next one is old or new is a coin toss that no processor foresees, so both are made
-// and one is taken.  What the toss depends on is at hand before, in `empty_below`; and arguments
-// are copies, so that the compiler knows that storing an index does not change them.
+// Whether the next one is old or new is random and cannot be predicted by the processor, so both
+// are computed and one is selected.  The condition is precomputed in `empty_below`.  Arguments are
+// copies, so that the compiler knows that storing an index does not change them.
 template <bool in_groups, typename W, typename T, int n_carried>
 void spread(Tile tile, Moved<W, T, n_carried> values, Packed* packed, Index first, Index s,
             const std::uint32_t* ranks, const W* fresh, Index r, Index slot,
@@ -198,7 +198,7 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
                      GrownWeights first_weights, std::uint64_t seed, int n_threads,
                      const ShouldStop& should_stop) {
     const Grid& grid = topology.grid();
-    // First of all, since it stays: what is given back at the end then lies behind it.
+    // Allocated first, since it is kept: memory that is freed at the end then lies behind it.
     Buffer<Packed> indices(topology.n_connections());
     Packed* packed = indices.data();
     const Weakest<W> weakest(values.weights, topology.n_connections(), zeta, n_threads);
@@ -215,7 +215,8 @@ Rewired rewire_moved(const Topology& topology, const Moved<W, T, n_carried>& val
     Buffer<std::uint32_t> empty_below(most);
     auto next = std::make_shared<Topology>(Topology::Trusted{}, grid, std::move(starts),
                                            std::move(indices));
-    // All memory has been allocated: from here on nothing fails, so no rewiring stays half done.
+    // All memory has been allocated: from here on nothing can fail, so no rewiring is left
+    // incomplete.
     //
     // From the left, where the survivors go, they are spread to the right again.  So all arrays
     // but the indices are changed in place.

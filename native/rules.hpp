@@ -1,4 +1,4 @@
-// What becomes of a connection's gradient: the optimizers' rules, each with its formula.
+// How a gradient updates a connection: the optimizers' rules, each with its formula.
 //
 // To add one: a name in `Rule`, a row in `kRules`, a branch in `apply_rule`, a case in `with_rule`.
 #pragma once

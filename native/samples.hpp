@@ -1,5 +1,5 @@
-// Samples as the caller keeps them, and a minibatch: which of them, how they are read, and what the
-// network should give for them.
+// Samples in the caller's arrays, and a minibatch: which samples, how they are read, and their
+// targets.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Minibatch {
     Standardize<T> how;
     Targets<T> targets;
     std::span<const Index> order;
-    // Which random numbers decide about dropout.
+    // The random numbers of dropout.
     std::uint64_t dropout_seed = 0;
     Index step = 0;
 
@@ -79,7 +79,7 @@ struct Minibatch {
     void each_non_zero(Index row, F f) const {
         const auto& csr = std::get<CsrRows<T>>(samples->rows);
         for (Index k = csr.starts[row]; k < csr.starts[row + 1]; ++k) {
-            // Checked again: the array is the caller's, who may have changed it in the meantime.
+            // Checked again: the caller may have changed the array in the meantime.
             const Index feature = csr.columns[k];
             if (feature < 0 || feature >= samples->n_features) {
                 throw std::invalid_argument("the sparse samples were changed while in use");

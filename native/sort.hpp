@@ -1,4 +1,4 @@
-// Sorting of numbers by their digits.
+// Radix sort.
 #pragma once
 
 #include <algorithm>
@@ -60,8 +60,8 @@ inline void insertion_sort(std::uint32_t* values, Index n) {
     }
 }
 
-// Sorts draws that are uniform below `limit`.  The upper bits nearly do it: so many that only some
-// neighbours agree in them; the rest is put right by comparing.
+// Sorts draws that are uniform below `limit`.  Sorting by the upper bits nearly suffices: so many
+// that only some neighbours agree in them; insertion sorts the rest.
 inline void sort_uniform(std::uint32_t* values, Index n, std::uint32_t* scratch,
                          std::uint64_t limit) {
     if (n < 128) {

@@ -120,7 +120,7 @@ SparseInput<T>::~SparseInput() {
     visit([&](Index entry, Index slot, Index input, Index) {
         T w = weights_[entry], v = with_first ? first_[entry] : T(0);
         if (powers != nullptr) {
-            // Ahead by one, should a step have ended half-way.
+            // Ahead by one, in case a step was interrupted.
             const Index missed = std::max(Index(0), n_steps_ - steps_seen_[std::size_t(input)]);
             Idle::apply(powers[missed], &w, with_first ? &v : nullptr);
         }

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(60);
 constexpr Index kMostThreads = 1024;
-constexpr int kMostShares = 64;                 // beyond that threads begin with a share in common
+constexpr int kMostShares = 64;                 // with more threads, some begin with the same
 constexpr std::uint64_t kClosed = 0xffffffffu;  // a task number that no job reaches
 
 inline void relax() {
@@ -88,7 +88,7 @@ class Pool {
     int size() const { return int(workers_.size()); }
 
   private:
-    // Starts threads until there are n of them; stops trying when the system refuses.
+    // Starts threads until there are n; stops if the system refuses.
     void grow(int n) {
         while (int(workers_.size()) < n) {
             try {
@@ -181,7 +181,8 @@ Pool& pool() {
     Pool* current = the_pool.load(std::memory_order_acquire);
     if (current != nullptr) return *current;
 #if defined(RATOON_HAS_FORK)
-    // A child has none of its parent's threads: it forgets the pool and makes its own when needed.
+    // A child has none of its parent's threads: it abandons the pool and creates another when
+    // needed.
     static const int registered = pthread_atfork(
         nullptr, nullptr, [] { the_pool.store(nullptr, std::memory_order_release); });
     (void)registered;

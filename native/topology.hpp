@@ -50,7 +50,7 @@ struct Tile {
     // The same for loops that are written once per order.
     template <bool in_groups>
     std::uint64_t key(Packed packed) const {
-        // No part of the sum exceeds it, so 32 bits do, and loops become vector code.
+        // No part of the sum exceeds it, so 32 bits suffice and loops can be vectorised.
         const std::uint32_t input = packed >> 16, output = packed & 0xffffu;
         if (!in_groups) return input * outputs + output;
         const std::uint32_t group = std::uint32_t(kGroup), first = input & ~(group - 1);
@@ -82,13 +82,14 @@ struct Tile {
     }
 };
 
-// How the plane is cut.  It depends on shape and number of connections only, never on the machine.
+// How the plane is divided into tiles.  It depends on shape and number of connections only, never
+// on the machine.
 struct Grid {
     Index n_in, n_out;
     Index tile_in, tile_out;
     bool grouped;
 
-    // The cut that suits a layer with about this many connections; see docs/performance.md.
+    // The tiling for a layer with about this many connections; see docs/performance.md.
     static Grid suited_to(Index n_in, Index n_out, Index n_connections);
     void check() const;  // throws std::invalid_argument
 
@@ -112,7 +113,7 @@ class Topology {
     static std::shared_ptr<const Topology> checked(const Grid& grid, std::span<const Index> starts,
                                                    std::span<const Packed> packed);
     // Builds from pairs in any order; refuses pairs out of range and duplicates.  order[k], when
-    // asked for, is the place in the given arrays that slot k came from.
+    // requested, is the index of slot k in the given arrays.
     static std::shared_ptr<const Topology> from_pairs(const Grid& grid,
                                                       std::span<const Index> inputs,
                                                       std::span<const Index> outputs, Index* order);

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and settings of all tests."""
 
 import signal
 import sys
@@ -9,7 +9,7 @@ from hypothesis import settings
 # A shell that starts the suite in the background has it ignore Ctrl-C; some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests are imported by path, so helpers beside them (`tests.kernels.cases`) need the root here.
+# Tests import helpers as `tests.kernels.cases`, so the root must be on the path.
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 # A run of the suite tries the same examples every time, and no example is judged by its time.

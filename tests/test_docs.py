@@ -1,4 +1,4 @@
-"""The documents: every block of Python runs, every command exists, every link leads somewhere."""
+"""The documents: every block of Python runs, every command exists, every link has a target."""
 
 import ast
 import importlib
@@ -25,7 +25,7 @@ FOUND = (
 )
 PAGES = [page for page in FOUND if page.exists()]
 
-pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not beside the tests")
+pytestmark = pytest.mark.skipif(not PAGES, reason="the documents are not next to the tests")
 
 # A block that cannot run here begins with ```python notest; this page has none that could.
 NOT_RUN = {"docs/data.md": "reads files of the reader, and downloads"}
@@ -105,7 +105,7 @@ def test_every_command_and_option_exists(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_to_a_file_leads_somewhere(page):
+def test_every_link_to_a_file_has_a_target(page):
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for target in LINK.findall(text):
         file = target.split("#")[0]

@@ -81,7 +81,7 @@ def test_labels_keep_their_type(classes):
     np.testing.assert_array_equal(found, model.predict(X))
 
 
-def test_several_labels_per_sample_are_told():
+def test_several_labels_per_sample_are_exported():
     model = SparseMLPClassifier((10,), max_iter=3, random_state=0)
     model.fit(X, (RNG.random((70, 4)) < 0.4).astype(int))
 
@@ -180,7 +180,7 @@ def test_saved_models_and_predictors_can_be_exported(tmp_path):
     assert made[0].metadata_props[0].value == str(model.network_.n_connections)
 
 
-def test_large_models_put_their_weights_beside(tmp_path, monkeypatch):
+def test_large_models_have_external_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "LARGE_BYTES", 1000)
     network = SparseMLP.start((100, 50, 3), density=0.2, seed=0)
     x = RNG.normal(size=(4, 100)).astype(np.float32)
@@ -192,6 +192,6 @@ def test_large_models_put_their_weights_beside(tmp_path, monkeypatch):
     np.testing.assert_allclose(session.run(None, {"X": x})[0], network.outputs(x), rtol=1e-4)
 
 
-def test_what_is_no_trained_model_is_refused():
+def test_only_trained_models_are_exported():
     with pytest.raises(InvalidInputError, match="fitted estimator"):
         to_onnx(SparseMLPClassifier())

@@ -28,7 +28,7 @@ def test_records_are_found_by_number_and_by_column(history):
     assert history.column("validation_score") == [None, 0.9]
 
 
-def test_rows_survive_json(history):
+def test_records_round_trip_through_json(history):
     rows = json.loads(json.dumps(history.to_rows()))
     assert History.from_rows(rows) == history
 

@@ -1,1 +1,1 @@
-"""What all benchmarks share: machine facts, models, timers, fresh processes, tables."""
+"""Shared by all benchmarks: machine facts, models, timers, processes, tables."""

@@ -1,4 +1,4 @@
-"""The life of one large network: built, trained, rewired, asked, saved, loaded; phase by phase."""
+"""All stages of one large network: building, training, rewiring, prediction, saving, loading."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def live(
             path = Path(place) / "network.ratoon"
             phases.run("save", lambda: write_document(Document({}, networks=[network]), path))
             facts["file_mb"] = os.path.getsize(path) / 1e6
-            # The network goes before its copy comes: nobody loads what is still there.
+            # The network is deleted before it is loaded, as in real use.
             del network, training
             [loaded] = phases.run("load", lambda: read_document(path)).networks
         after = phases.run("predict again", lambda: loaded.outputs(few, n_threads=threads))
@@ -110,7 +110,7 @@ def live(
 
 
 def start(model: Model, threads: int, momentum: float = 0.9, dtype: str = "float32") -> SparseMLP:
-    """Draw the network, with room for its momentum if there is any."""
+    """Draw the network, with arrays for its momentum if it has one."""
     network = SparseMLP.start(
         model.widths, epsilon=model.epsilon, init="set", seed=0, dtype=dtype, n_threads=threads
     )

@@ -1,4 +1,4 @@
-"""The machine and its state: what a figure is worth depends on both."""
+"""The machine and its load, which results depend on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MachineState:
             self._others = round(max(0.0, others) / elapsed, 2)
 
     def facts(self) -> dict[str, Any]:
-        """Return everything a reader needs to judge the figures."""
+        """Return everything needed to interpret the results."""
         return {
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "commit": _commit(),

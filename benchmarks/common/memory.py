@@ -13,7 +13,7 @@ CLEAR = Path("/proc/self/clear_refs")
 def peak_mb() -> float:
     """Return the highest resident memory so far, in MB (10^6 bytes).
 
-    Read from the kernel's record of this very address space: `getrusage` would also tell of the
+    Read from the kernel's record of this very address space: `getrusage` would include the
     process that started this one.
     """
     if STATUS.exists():
@@ -23,7 +23,7 @@ def peak_mb() -> float:
 
 
 def resident_mb() -> float:
-    """Return the resident memory now, in MB; 0 where the system does not tell."""
+    """Return the resident memory now, in MB; 0 if the system does not report it."""
     return _status_mb("VmRSS") if STATUS.exists() else 0.0
 
 

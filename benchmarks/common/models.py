@@ -1,6 +1,6 @@
 """The networks that are measured: the paper's, and shapes that peers use.
 
-Figures beside the paper's models: seconds per epoch that the paper states (i7-4700MQ, one
+Reference figures of the paper's models: seconds per epoch in the paper (i7-4700MQ, one
 thread), and those of the C++ prototype the kernels were designed from (AMD EPYC Zen 3, training
 without rewiring; CPU time on one thread, wall time on two).
 """

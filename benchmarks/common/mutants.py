@@ -65,7 +65,7 @@ def try_mutants(
 ) -> dict[str, int]:
     """Load ``count`` mutants of a file, each once; return how many came to which end.
 
-    Children take over from each other: one goes on until a mutant ends it.
+    A child continues until a mutant ends it; then another child continues.
     """
     found = {"mutants": 0, "died": 0, "hung": 0, "clean error": 0, "out of memory": 0}
     found["accepted"] = 0
@@ -103,7 +103,7 @@ def _work(
     """Be the child: try mutants until one ends the process."""
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)
-    told = os.dup(2)
+    stderr = os.dup(2)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -133,5 +133,5 @@ def _work(
             os.write(out, outcome)
     except BaseException:
         code = 1
-        os.write(told, traceback.format_exc().encode())
+        os.write(stderr, traceback.format_exc().encode())
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The memory-bandwidth roofline: how fast a step could be if only parameters had to move.
+"""The memory-bandwidth roofline: the time of a step if only parameters had to be read and written.
 
 A step of momentum SGD reads index and weight forward (8 bytes per connection), then index, weight
 and momentum backward and writes the last two (20 bytes).  Whatever is computed, it cannot be faster

@@ -1,4 +1,4 @@
-"""Results on paper: Markdown for people, JSON for programs."""
+"""Tables of results, as Markdown and JSON."""
 
 from __future__ import annotations
 

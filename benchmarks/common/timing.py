@@ -40,7 +40,7 @@ class Timing:
 
     @property
     def median_s(self) -> float:
-        """Median wall time; far above the minimum, it tells of a busy machine."""
+        """Median wall time; if far above the minimum, the machine was busy."""
         return statistics.median(self.walls)
 
     def best(self, n_threads: int) -> float:

@@ -1,4 +1,4 @@
-"""`GuidedSET` with what was tried beside its own parameters, for the study of its forms.
+"""`GuidedSET` with additional parameters, for the study of its forms.
 
 Rewiring counted in epochs or steps, some new connections grown from anywhere, first weights less
 spread than at the start, layers behind the first with a share of their own.  Left at their

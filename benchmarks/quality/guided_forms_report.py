@@ -1,4 +1,4 @@
-"""Forms of SET on paper: what each gains on the same network left static."""
+"""Report of the forms of SET: the gain of each over the static network."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from quality.sets import WIDE
 INTRODUCTION = """\
 # Forms of SET in the paper's model
 
-Written by `python benchmarks/quality.py --guided-forms`, which goes on where it was.  What a form
+Written by `python benchmarks/quality.py --guided-forms`, which is resumable.  What a form
 gains on the same network left static, split by split, in points of accuracy at the last epoch, ±
 its standard error over splits; the largest first.  Splits 100 and up; `GuidedSET` was chosen on
-the first nine of them, so what is gained from 109 on stands apart.
+the first nine of them, so gains from 109 on are reported separately.
 
 Names: what inputs of the first layer are drawn by; first weights of new connections there, *zero*,
 or *init* as at the start; when to rewire; how much, which goes to 0 along a cosine.  Layers behind
 grow anywhere from 0 at the same moments, with the same zeta unless said otherwise and with 0.3
 where rewiring is after epochs; "anywhere" is SET, all layers alike.  A set on which a training
-diverged is left out of the mean, and the number of those trainings is told in its place.
+diverged is left out of the mean, and the number of those trainings is given instead.
 """
 
 

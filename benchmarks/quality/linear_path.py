@@ -1,6 +1,6 @@
 """A linear path from the features to the outputs, trained together with a network.
 
-What the path says is added to the network's outputs, so each learns what the other leaves over.
+Its outputs are added to those of the network, so both learn from the error of the sum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOMENTUM = 0.9
 
 
 class LinearPath:
-    """Takes the steps of a training with squared error, and its own beside each of them.
+    """Takes the steps of a training with squared error, and its own with each of them.
 
     Momentum SGD from 0; its rate is 2 / max |z|^2 at first and falls as the network's does.  The
     training's samples must be ``x``, and its offset an array that is written to here.
@@ -71,4 +71,4 @@ class LinearPath:
         return total / order.size
 
     def agree(self, training: Training) -> None:
-        """Nobody else has to know of a rewiring."""
+        """Do nothing: there are no other ranks."""

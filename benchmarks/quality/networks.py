@@ -88,7 +88,7 @@ def paper(
 ) -> dict[str, float]:
     """The paper's model, rewired by a strategy or left static, which is FixProb.
 
-    Accuracy is that of the last epoch; that of the best for the test rows is noted beside it.
+    Accuracy is that of the last epoch; that of the best epoch for the test rows is also recorded.
     """
     n_features = parts.x.shape[1]
     x = np.vstack((parts.x, parts.x_test)).astype(np.float32)

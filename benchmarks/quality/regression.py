@@ -158,7 +158,7 @@ def _text(lines: list[dict[str, Any]]) -> str:
         "# Wide regression on generated data\n\n"
         "R² on 1,000 fresh samples, mean over draws; differences with their standard"
         " error over draws.\n`SparseMLPRegressor()` with default parameters."
-        "  Written by `python benchmarks/quality.py --regression`, which goes on if repeated.\n\n"
+        "  Written by `python benchmarks/quality.py --regression`, which resumes if repeated.\n\n"
         + markdown(lines)
         + "\n"
     )

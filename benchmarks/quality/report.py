@@ -1,4 +1,4 @@
-"""The study on paper: Markdown tables, a small CSV of them, and a picture."""
+"""The report of the study: Markdown tables, a small CSV of them, and a picture."""
 
 from __future__ import annotations
 

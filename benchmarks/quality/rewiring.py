@@ -10,19 +10,19 @@ replace three tenths at first and less and less; DSR's own constant share of 14 
 Others keep the schedule that makes them what they are: GuidedSET ten times within the first 5 %,
 DEEP R to the end, after every tenth step, for after each it would take ten times as long; SET as
 published after every epoch to the end, a constant share, and weights drawn for what it grows.
-"set_drawn" is SET that settles but for such weights, and "set_early" is GuidedSET without knowing
-anything: early growth from any input.
+"set_drawn" is annealed SET with such weights, and "set_early" is GuidedSET without strengths: early
+growth from any input.
 
 NeST and neuron pruning change the size of a network.  "nest" has the start and the 30 moments of
 the others, grows to three times the connections at 35 % of training and is back at their number at
 70 %.  "nest_seed" begins with the first half of the neurons and the connections they have in that
 start, so that there is a reserve to grow neurons from, has one and a half times the number of
-connections at 35 % and ends with about as many as the others.  Neuron pruning lets a fifth of the
-neurons go at 40 % of training and again after every further 8 %, the paper's 40 of 500 epochs: what
-is left is about a sixth of the neurons and a quarter of the connections.  "neurons" does nothing
-else, "neurons_set" is SET that settles at all other epochs, "neurons_published" SET as published.
-Beside them "half" is what NeST's seed would be if it were left static, and "small" a static network
-that has a sixth of the neurons, eight inputs each, from the start.
+connections at 35 % and ends with about as many as the others.  Neuron pruning removes a fifth of
+the neurons at 40 % of training and again after every further 8 %, the paper's 40 of 500 epochs:
+what is left is about a sixth of the neurons and a quarter of the connections.  "neurons" does
+nothing else, "neurons_set" also rewires by annealed SET at all other epochs, "neurons_published"
+SET as published.  In addition, "half" is what NeST's seed would be if it were left static, and
+"small" a static network that has a sixth of the neurons, eight inputs each, from the start.
 
 SNFS comes last: it watches gradients between rewirings, which takes six times as long.
 """
@@ -122,7 +122,7 @@ def tasks(folder: Path | None) -> Iterator[Task]:
 
 
 def generate(kind: str, n_samples: int, seed: int) -> Parts:
-    """Two classes told by ten features out of 100: by their sum, by products, or by both.
+    """Two classes determined by ten features out of 100: by their sum, by products, or by both.
 
     >>> generate("pairs", 50, 0).x.shape
     (50, 100)
@@ -250,11 +250,11 @@ def run_one(task: Task, name: str, seed: int, folder: Path | None) -> float:
 
 
 def signal_found(task: Task, name: str, seed: int) -> float:
-    """Return how much of what tells the classes the first layer of a trained network sees.
+    """Return how much of the informative features the first layer of a trained network sees.
 
-    For a sum the percentage of its connections that end on the four features of 100 that tell; by
+    For a sum the percentage of its connections that end on the four informative features of 100; by
     chance 4.  For products the number of its 300 neurons that see both factors of one, without
-    which none can be learnt; by chance one or two.
+    which none can be learnt; at random one or two.
     """
     layer = fitted(task, name, seed, None)[0].network_.layers[0]
     inputs, neurons = layer.topology.pairs()

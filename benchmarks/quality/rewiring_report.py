@@ -1,4 +1,4 @@
-"""The map of where rewiring helps, on paper: rows that can be resumed, tables, heat maps."""
+"""The map of where rewiring helps: rows that can be resumed, tables, heat maps."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ INTRODUCTION = """\
 Written by `python benchmarks/quality.py --rewiring`.  Accuracy in % at the last epoch, and what a
 strategy gains on the same network left static: mean ± standard error over seeds, which share data
 and start.  One hidden layer from a uniform start, five inputs per neuron; when and how much each
-strategy rewires is told in `benchmarks/quality/rewiring.py`.  "pairs" are products of two features,
-"threes" the parity of three, among 100 features; digits have 384 features of shuffled pixels beside
-their 64; seeds of the wide sets are their splits.
+strategy rewires is described in `benchmarks/quality/rewiring.py`.  "pairs" are products of two
+features, "threes" the parity of three, among 100 features; digits have 384 features of shuffled
+pixels in addition to their 64; seeds of the wide sets are their splits.
 
 *SET*, *RigL*, *GSE*, *SNFS* and *DSR* rewire at the same 30 moments up to 70 % of training.
 *Drawn* is SET with random instead of zero weights for what it grows, *early* is SET ten times
@@ -81,7 +81,7 @@ those of the other strategies:
 
 
 def found_beside(path: Path, what: str = "why") -> Path:
-    """Return the file of what `signal_found` or `size_left` found, beside the rows of the map."""
+    """Return the file of what `signal_found` or `size_left` found, next to the rows of the map."""
     return path.with_name(f"{path.stem}-{what}.csv")
 
 
@@ -181,7 +181,7 @@ def write_map(path: Path, out: Path) -> str:
         "What pruning gains on the network that is small from the start:\n",
         markdown(summary(resized, PRUNED, base="small")) + "\n",
         "## Why\n\nWhat the first layer sees in the end.  For the sum: how many percent of its"
-        " connections are on the\nfour features of 100 that tell the classes.  For pairs: how many"
+        " connections are on the\nfour informative features of 100.  For pairs: how many"
         " of 300 neurons see both factors\nof a product.\n",
         markdown(found_lines(read_scores(found_beside(path)))) + "\n",
         *(f"![Map]({picture.name})\n" for picture in pictures),

@@ -64,7 +64,7 @@ def with_all(scores: Scores, names: Iterable[str]) -> Scores:
 
 
 def mean_and_error(gain: NDArray[np.float64]) -> tuple[float, float]:
-    """Return mean and standard error, not-a-number where there are none.
+    """Return mean and standard error, NaN where there are no values.
 
     >>> mean_and_error(np.array([1.0, 3.0]))
     (2.0, 1.0)

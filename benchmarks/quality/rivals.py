@@ -1,4 +1,4 @@
-"""What users would pick instead: each takes a split and returns classes and probabilities.
+"""Alternative methods: each takes a split and returns classes and probabilities.
 
 All but trees see z-scores of the training rows; whatever is tuned is tuned on training rows only.
 """
@@ -66,7 +66,7 @@ def two_phase(parts: Split, seed: int) -> Answer:
 
 
 def linear_svc(parts: Split, seed: int) -> Answer:
-    """Return a linear support vector machine as it comes."""
+    """Return a linear support vector machine with default parameters."""
     return _answer(LinearSVC(random_state=seed, max_iter=2000), standardised(parts))
 
 

@@ -1,6 +1,6 @@
-"""Rows of the study: one per method, set and split, appended to a CSV as they come.
+"""Rows of the study: one per method, set and split, appended to a CSV.
 
-A study that was interrupted goes on where it stopped: what has a row is not run again.
+An interrupted study can be resumed: results with a row are not computed again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from quality import networks, rivals
-from quality.scores import judge
+from quality.scores import scores_of
 from quality.sets import Split, load, split
 from ratoon.evolution import SET, Static, annealed_set
 
@@ -57,13 +57,13 @@ Key = tuple[str, str, int]
 
 
 def run_one(method: str, name: str, number: int, folder: Path) -> dict[str, Any]:
-    """Fit one method to one split of one set, and judge it; seconds are those of the processor."""
+    """Fit one method to one split of one set, and score it; seconds are those of the processor."""
     parts = split(*load(name, folder), number)
     started = time.process_time()
     with threadpool_limits(limits=1):  # fan-out is over fits, not inside them
         answer = METHODS[method](parts, number)
     seconds = time.process_time() - started
-    found = answer if isinstance(answer, dict) else judge(parts.y_test, *answer)
+    found = answer if isinstance(answer, dict) else scores_of(parts.y_test, *answer)
     row: dict[str, Any] = {"method": method, "set": name, "split": number}
     row |= {key: round(value, 5) for key, value in found.items()}
     return row | {"cpu_seconds": round(seconds, 3)}
@@ -116,7 +116,7 @@ def missing(path: Path, wanted: Iterable[Key]) -> list[Key]:
 
 
 def run_all(path: Path, wanted: Iterable[Key], folder: Path, n_jobs: int) -> int:
-    """Run what has no row yet, and say how many those were; what fails is told and left out."""
+    """Run what has no row yet, and return how many; failures are reported and left out."""
     todo = missing(path, wanted)
     n_done = 0
     work = (delayed(run_or_tell)(method, name, number, folder) for method, name, number in todo)

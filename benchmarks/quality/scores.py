@@ -1,4 +1,4 @@
-"""What predictions are judged by."""
+"""Scores of predictions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Array = NDArray[Any]
 N_BINS = 10
 
 
-def judge(y: Array, predicted: Array, chances: Array | None) -> dict[str, float]:
+def scores_of(y: Array, predicted: Array, chances: Array | None) -> dict[str, float]:
     """Return accuracy and balanced accuracy in percent, and how good the probabilities are.
 
     >>> y = np.array([0, 1])
-    >>> judge(y, y, np.array([[0.5, 0.5], [0.5, 0.5]]))["brier"]
+    >>> scores_of(y, y, np.array([[0.5, 0.5], [0.5, 0.5]]))["brier"]
     0.5
     """
     right = predicted == y

@@ -1,12 +1,12 @@
 """Starts and rewiring: what does one add to the other?
 
 The same hidden layer of 500 neurons with three inputs each on average, drawn uniformly, by the F of
-every feature, or by pair strength: how far its products with others tell the classes.  Each start
-is left static, or rewired by SET that settles or by RigL; training is that of the map of rewiring.
-Strengths are those of training rows, and chances of inputs are in proportion to them.
+every feature, or by pair strength: how well its products with others predict the classes.  Each
+start is left static, or rewired by SET that settles or by RigL; training is that of the map of
+rewiring.  Strengths are those of training rows, and chances of inputs are in proportion to them.
 
-On the exclusive or of two features among 100 no feature tells anything by itself, so F is chance
-there.  Where fewer than two features have a pair strength, F takes its place, as in the recipe.
+In the exclusive or of two features among 100 no single feature is informative, so F is random.
+Where fewer than two features have a pair strength, F takes its place, as in the recipe.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ after a start by it:
 
 
 def generate(n_samples: int, seed: int) -> Parts:
-    """Two classes told by whether the first two of 100 features have the same sign.
+    """Two classes that depend on whether the first two of 100 features have the same sign.
 
     >>> generate(50, 0).x.shape
     (50, 100)

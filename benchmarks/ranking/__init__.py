@@ -1,1 +1,1 @@
-"""Parts of `benchmarks/selection.py`: rankings of features, and what they are judged by."""
+"""Parts of `benchmarks/selection.py`: rankings of features, and their scores."""

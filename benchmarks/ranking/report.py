@@ -79,11 +79,11 @@ def panel_table(rows: Rows) -> str:
     methods = [name for name in METHODS if any(row["method"] == name for row in rows)]
     parts = {name: [row for row in rows if row["data"] == name] for name in sets}
     numbers = {name: complete_numbers(parts[name], methods) for name in sets}
-    told = ", ".join(f"{name} {len(numbers[name])}" for name in sets)
+    n_splits = ", ".join(f"{name} {len(numbers[name])}" for name in sets)
     columns = [f"{name}, {k}" for name in sets for k in SHOWN]
     lines = [
         "Test accuracy in % of a support vector machine on the first k features, ranked by the"
-        f" training rows; splits of two thirds to one third: {told}. Columns: set, k.",
+        f" training rows; splits of two thirds to one third: {n_splits}. Columns: set, k.",
         "",
         f"| ranking | {' | '.join(columns)} | mean |",
         "|---|" + "---|" * (len(columns) + 1),

@@ -1,4 +1,4 @@
-"""Rows of the study, appended to a CSV as they come; what has a row is not run again."""
+"""Rows of the study, appended to a CSV; results with a row are not computed again."""
 
 from __future__ import annotations
 

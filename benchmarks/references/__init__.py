@@ -4,7 +4,7 @@ All of them start from the same weights, see the same minibatches and follow the
 
     v = mu v - lr g,    w = w + v - decay w,    g = mean gradient over the minibatch
 
-in float32, and lose the same loss: ``benchmarks/tests/test_references.py`` holds them to it.
+in float32, and have the same loss, which ``benchmarks/tests/test_references.py`` tests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-# Name in tables -> where it is, and the package it needs beside NumPy, SciPy and ratoon.
+# Name in tables -> where it is, and the package it needs in addition to NumPy, SciPy and ratoon.
 REFERENCES = {
     "ratoon": ("references.ratoon_native:RatoonNetwork", "ratoon"),
     "SciPy + NumPy": ("references.scipy_set:ScipyNumpy", "scipy"),

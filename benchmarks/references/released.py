@@ -1,11 +1,11 @@
-"""What the authors' released code computes, for comparing accuracy; speed is nobody's concern here.
+"""The computation of the authors' released code, for comparing accuracy, not speed.
 
-Written anew from what that code does where it differs from the paper: outputs are sigmoids, and the
-sigmoid's derivative is taken of what the sigmoid gave, so that an error of p - y counts 0.2 to
-0.25 times; decay is not multiplied by the learning rate, and biases decay too; a short last
+A new implementation of what that code does where it differs from the paper: outputs are sigmoids,
+and the sigmoid's derivative is taken of what the sigmoid gave, so that an error of p - y counts 0.2
+to 0.25 times; decay is not multiplied by the learning rate, and biases decay too; a short last
 minibatch is left out; features are divided by their spread + 0.0001; everything is float64.  It
-also takes test rows of a short last batch for class 0, which is left out here: that would only
-make it worse.
+also takes test rows of a short last batch for class 0, which is left out here: that would only make
+it worse.
 """
 
 from __future__ import annotations

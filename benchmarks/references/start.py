@@ -1,4 +1,4 @@
-"""The same beginning for everyone: topology, weights, samples, minibatches."""
+"""The common start of all references: topology, weights, samples, minibatches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Start:
 
 
 def start_of(model: Model, *, seed: int = 0, as_scipy: bool = True) -> Start:
-    """Draw a model's start: the same for the same seed, whoever asks."""
+    """Draw a model's start: the same for the same seed."""
     network = SparseMLP.start(
         model.widths, epsilon=model.epsilon, density=model.density, init="set", seed=seed
     )

@@ -15,7 +15,7 @@ from common.timing import Timing, repeat
 
 
 @pytest.mark.parametrize("name", ["machine", "timing", "tables", "models", "roofline"])
-def test_examples_in_docstrings_hold(name):
+def test_examples_in_docstrings_are_correct(name):
     found = doctest.testmod(importlib.import_module(f"common.{name}"))
     assert found.failed == 0
 
@@ -26,7 +26,7 @@ def test_paper_models_have_the_papers_sizes():
     assert [PAPER[name].minibatches for name in "abcdef"] == [280, 15, 25, 56, 280, 280]
 
 
-def test_a_timer_keeps_the_least_and_returns_the_result():
+def test_a_timer_keeps_the_minimum_and_returns_the_result():
     timing = Timing()
     assert timing.add(lambda: 7) == 7
     timing.walls += [0.0, 5.0]
@@ -34,7 +34,7 @@ def test_a_timer_keeps_the_least_and_returns_the_result():
     assert len(repeat(lambda: None, repeats=2, at_least_s=0.01).walls) > 2
 
 
-def test_peak_memory_sees_what_was_given_back():
+def test_peak_memory_includes_released_memory():
     before = resident_mb()
     forget_peak()
     # Pages of its own: an array might lie where this process had pages already.
@@ -44,12 +44,12 @@ def test_peak_memory_sees_what_was_given_back():
     assert peak_mb() > before + 60
 
 
-def test_a_fresh_process_returns_results_and_tells_of_failures():
+def test_a_new_process_returns_results_and_failures():
     assert run_fresh("common.roofline:measure", threads=1, elements=1000)["peak_rss_mb"] > 10
     assert "TypeError" in run_fresh("common.roofline:measure", threads=1)["failed"]
 
 
-def test_the_machine_says_how_busy_it_was():
+def test_the_machine_reports_its_load():
     with MachineState() as machine:
         sum(range(3_000_000))
     assert (

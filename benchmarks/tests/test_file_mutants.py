@@ -25,7 +25,7 @@ def test_mutants_differ_from_the_file_and_from_each_other():
 
 
 @forks
-def test_every_end_is_told_from_the_others(tmp_path):
+def test_every_outcome_is_distinguished(tmp_path):
     def load(path):
         with open(path, "rb") as file:
             raw = file.read()
@@ -58,7 +58,7 @@ def test_every_end_is_told_from_the_others(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits address space the way Linux does")
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer needs terabytes of addresses")
 @forks
-def test_mutants_of_our_own_files_do_no_harm():
+def test_mutants_of_ratoon_files_are_refused_or_harmless():
     from file_mutants import measure
 
     for name in ("ratoon", "ratoon sealed"):

@@ -42,7 +42,7 @@ def assert_same(mine, its):
 
 @pytest.mark.parametrize("grown", ["zero", "init"])
 @pytest.mark.parametrize("behind", [None, 0.9])
-def test_what_is_not_asked_for_changes_no_bit_of_guided_set(layers, grown, behind):
+def test_defaults_change_no_bit_of_guided_set(layers, grown, behind):
     mine = Growth(STRENGTH, grown=grown, behind=behind).rewire(layers, CLOCK, 7)
     assert_same(mine, GuidedSET(STRENGTH, grown=grown).rewire(layers, CLOCK, 7))
 
@@ -54,7 +54,7 @@ def test_guided_set_has_its_name():
         assert getattr(found, part) == getattr(default, part), part
 
 
-def test_layers_behind_go_their_own_way(layers):
+def test_later_layers_can_use_another_strategy(layers):
     of = "F^2; zero; 10 times to 5 %; zeta 0.9"
     usual, slower, left = (
         growth(of + more, KNOWN).rewire(layers, CLOCK, 7)
@@ -67,7 +67,7 @@ def test_layers_behind_go_their_own_way(layers):
     assert growth("F; init; each epoch to 25 %; zeta 0.1", KNOWN).behind == 0.3
 
 
-def test_a_part_grows_anywhere():
+def test_a_fraction_of_growth_is_uniform():
     strength = np.zeros(50)
     strength[:5] = 1.0
     layer = LayerState(Topology.random((50, 4000), 1000, seed=0), np.ones(1000, dtype=np.float32))
@@ -120,7 +120,7 @@ def test_every_form_is_there_once_and_makes_a_strategy():
     assert strategy(RIGL, KNOWN, 114).schedule.due_steps(CLOCK.at(0), 60) == [23, 46]
 
 
-def test_rows_that_are_kept_are_of_these_forms():
+def test_stored_rows_are_of_these_forms():
     if not RESULTS.exists():
         pytest.skip("the rows are made by `benchmarks/quality.py --guided-forms`")
     with RESULTS.open(newline="") as file:
@@ -160,7 +160,7 @@ def replace_signal(parts):
     )
 
 
-def test_rows_are_kept_and_divergence_is_told(tmp_path, monkeypatch, parts):
+def test_results_are_stored_and_divergence_is_reported(tmp_path, monkeypatch, parts):
     calls = []
 
     def pretended(form, its, known, seed):

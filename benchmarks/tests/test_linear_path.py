@@ -1,4 +1,4 @@
-"""The linear path beside a network: both learn from the error of their sum."""
+"""The linear path next to a network: both learn from the error of their sum."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def trained(z, targets, *, n_epochs, learning_rate=0.05):
     return path, network, before, training.history
 
 
-def test_first_step_goes_down_the_gradient_of_the_sum(data):
+def test_the_first_step_follows_the_gradient_of_the_sum(data):
     z, targets = data
     path, _, before, _ = trained(z, targets, n_epochs=1)
     rate = 2.0 / np.square(z).sum(axis=1).max()
     np.testing.assert_allclose(path.weights, rate * z.T @ (targets - before) / 6, rtol=1e-5)
 
 
-def test_path_and_network_together_fit_what_the_network_alone_leaves(data):
+def test_path_and_network_together_fit_the_targets(data):
     z, _ = data
     targets = z[:, :2] - 2.0 * z[:, 2:]
     path, network, _, history = trained(z, targets, n_epochs=200)

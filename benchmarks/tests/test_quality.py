@@ -12,7 +12,7 @@ from quality.compare import difference, mean_ranks, tabulated
 from quality.regression import generate, run_case, study
 from quality.report import write_report
 from quality.rows import METHODS, append_row, missing, read_rows, run_all, run_one
-from quality.scores import calibration_error, judge
+from quality.scores import calibration_error, scores_of
 from quality.sets import load, names_in, remarks, split, standardised
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "quality.py"
@@ -41,7 +41,7 @@ def test_splits_are_stratified_and_scaled_by_training_rows(folder):
     assert np.abs(z.x_test.mean(axis=0)).max() > 0.1
 
 
-def test_odd_sets_are_tidied_and_told_of(folder):
+def test_unusual_sets_are_cleaned_and_reported(folder):
     x = np.random.default_rng(1).standard_normal((31, 8))
     x[:, 2], x[4, 3] = 5.0, np.nan
     np.savez(folder / "odd.npz", X=x, y=np.r_[np.repeat(["ill", "well"], 15), ["alone"]])
@@ -56,7 +56,7 @@ def test_odd_sets_are_tidied_and_told_of(folder):
         assert word in told
 
 
-def test_a_method_that_fails_is_told_of_and_ends_no_study(folder, tmp_path, monkeypatch, capsys):
+def test_a_failing_method_is_reported_and_skipped(folder, tmp_path, monkeypatch, capsys):
     def fail(parts, seed):
         raise ValueError("no such luck\nand more")
 
@@ -78,10 +78,10 @@ def test_every_method_learns_what_is_easy(folder, method):
 
 def test_scores_of_perfect_and_of_guessed_probabilities():
     y = np.array([0, 1, 1, 1])
-    perfect = judge(y, y, np.eye(2)[y])
+    perfect = scores_of(y, y, np.eye(2)[y])
     assert perfect["accuracy"] == perfect["balanced"] == 100
     assert perfect["log_loss"] == perfect["brier"] == perfect["calibration_error"] == 0
-    guess = judge(y, np.ones(4), np.full((4, 2), 0.5))
+    guess = scores_of(y, np.ones(4), np.full((4, 2), 0.5))
     assert guess["accuracy"] == 75
     assert guess["balanced"] == 50
     assert guess["log_loss"] == pytest.approx(np.log(2))
@@ -94,7 +94,7 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy():
     )
 
 
-def test_rows_are_kept_and_not_run_again(tmp_path):
+def test_stored_rows_are_not_computed_again(tmp_path):
     path = tmp_path / "rows.csv"
     append_row(path, {"method": "ridge", "set": "a", "split": 0, "accuracy": 80.0})
     append_row(path, {"method": "ridge", "set": "a", "split": 0, "accuracy": 90.0})
@@ -155,7 +155,7 @@ def test_the_report_has_tables_a_summary_and_a_picture(tmp_path):
     assert "ridge CV" in (tmp_path / "quality-summary.csv").read_text()
 
 
-def test_generated_regression_has_the_noise_it_is_said_to_have():
+def test_generated_regression_has_the_given_noise():
     x, y = generate((60, 200, 5, 0.5), seed=0)
     assert x.shape == (1060, 200)
     assert y.std() == pytest.approx(np.sqrt(1.25), rel=0.1)
@@ -166,7 +166,7 @@ def test_a_regression_case_compares_all_models():
     assert {"ratoon", "ridge", "lasso", "elastic_net"} <= run_case((60, 150, 5, 0.3), 0).keys()
 
 
-def test_a_regression_study_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_a_regression_study_continues_where_it_stopped(tmp_path, monkeypatch):
     done = []
 
     def run(case, seed):
@@ -183,7 +183,7 @@ def test_a_regression_study_goes_on_where_it_stopped(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_script_runs_on_a_folder_of_ones_own(folder, tmp_path):
+def test_the_script_runs_on_a_given_folder(folder, tmp_path):
     done = subprocess.run(
         [
             *(sys.executable, SCRIPT, "--data", folder, "--splits", "0-1", "--sets", "mine"),

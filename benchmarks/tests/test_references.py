@@ -1,4 +1,4 @@
-"""Whoever is compared does the same work: the same losses, step by step."""
+"""All references do the same work: the same losses, step by step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def losses(name, model):
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("batch", [1, 5, 16])
-def test_all_references_lose_as_ratoon_does(name, batch):
+def test_all_references_have_the_losses_of_ratoon(name, batch):
     skip_if_it_cannot_run(name)
     if not reference_class(name).takes_start:
         pytest.skip(f"{name} begins with weights of its own")
@@ -42,7 +42,8 @@ def test_all_references_lose_as_ratoon_does(name, batch):
 
     ours = losses("ratoon", model)
 
-    # Float32 sums in another order differ in the seventh digit; eight steps leave room to spare.
+    # Float32 sums in another order differ in the seventh digit; eight steps stay far below the
+    # tolerance.
     np.testing.assert_allclose(losses(name, model), ours, rtol=1e-4)
     assert np.std(ours) > 1e-3, "losses that never change would agree by themselves"
 

@@ -25,7 +25,7 @@ def test_start_draws_with_repetition_and_keeps_distinct_places():
     assert np.all(np.diff(places(weights)) > 0)
 
 
-def test_step_goes_down_the_loss_it_stands_for(network):
+def test_a_step_reduces_its_loss(network):
     # The derivative of the sum of F(p) with F'(p) p'(z) = (p - y) s(p) (1 - s(p)) is what it uses.
     x, targets = batch_of(4)
     weights = network.weights[1]
@@ -50,7 +50,7 @@ def test_step_goes_down_the_loss_it_stands_for(network):
     np.testing.assert_allclose(weights.data, before + network.velocities[1] - 0.0002 * before)
 
 
-def test_rewiring_keeps_counts_and_the_momentum_of_what_stays(network):
+def test_rewiring_keeps_counts_and_the_momentum_of_kept_connections(network):
     network.step(*batch_of(5), 0.01)
     before = [(dict(zip(places(w), v, strict=True)), w.nnz) for w, v in state_of(network)]
     weights = [dict(zip(places(w), w.data, strict=True)) for w in network.weights]
@@ -74,7 +74,7 @@ def state_of(network):
 
 
 @pytest.mark.parametrize("zeta", [0.0, 0.3])
-def test_it_learns_what_can_be_learnt(zeta):
+def test_the_released_code_learns_an_easy_problem(zeta):
     rng = np.random.default_rng(2)
     x = rng.standard_normal((300, 20))
     classes = np.eye(2)[(x[:, 0] + x[:, 1] > 0).astype(int)]

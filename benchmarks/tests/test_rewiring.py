@@ -36,7 +36,7 @@ def test_signals_go_from_sums_to_products():
 
 
 @pytest.mark.parametrize("name", ["rigl", "gse", "snfs", "dsr", "set_drawn"])
-def test_those_that_settle_rewire_at_the_same_moments(name):
+def test_annealed_strategies_rewire_at_the_same_moments(name):
     clock = Clock(0, steps_per_epoch=5, total_steps=1000)
     due = [strategy(n, 5, 200).schedule.due_steps(clock, 1000) for n in ("set", name)]
     assert due[0] == due[1]
@@ -55,7 +55,7 @@ def test_others_keep_the_moments_that_are_part_of_them():
     assert found["static"] == []
 
 
-def test_nest_is_back_at_the_size_of_the_others_when_they_settle():
+def test_nest_has_the_size_of_the_others_at_the_end():
     nest, seed = (strategy(name, 5, 200) for name in ("nest", "nest_seed"))
     assert [nest.level(progress) for progress in (0.0, 0.35, 0.7, 1.0)] == [1.0, 3.0, 1.0, 1.0]
     assert [seed.level(progress) for progress in (0.0, 0.35, 0.7, 1.0)] == [1.0, 3.0, 2.0, 2.0]
@@ -97,7 +97,7 @@ def test_every_strategy_but_static_is_shown():
     assert {"static", *SHOWN, *SMALLER} == set(STRATEGIES)
 
 
-def test_wide_sets_come_as_in_the_study():
+def test_wide_sets_are_read_as_in_the_study():
     folder = default_folder()
     if not folder.is_dir() or "colon" not in {path.stem for path in folder.iterdir()}:
         pytest.skip("the development sets are not here")
@@ -132,7 +132,7 @@ def test_every_strategy_learns_a_sum(name, monkeypatch):
         assert run_one(Task("linear", 500), name, 0, None) > 60
 
 
-def test_rewiring_moves_connections_to_features_that_tell(monkeypatch):
+def test_rewiring_moves_connections_to_informative_features(monkeypatch):
     monkeypatch.setattr(rewiring, "N_STEPS", 400)
     task = Task("linear", 500)
     assert signal_found(task, "static", 0) == pytest.approx(4, abs=1.5)
@@ -140,7 +140,7 @@ def test_rewiring_moves_connections_to_features_that_tell(monkeypatch):
     assert 0 <= signal_found(Task("pairs", 500), "static", 0) < 8
 
 
-def test_rows_are_kept_and_only_missing_ones_run(tmp_path, monkeypatch):
+def test_only_missing_rows_are_computed(tmp_path, monkeypatch):
     calls = []
 
     def pretended(task, name, seed, folder):

@@ -88,7 +88,7 @@ def test_help_teaches_by_example(helps, script):
 
 
 @pytest.mark.slow
-def test_epoch_tells_times_memory_and_ratios(tmp_path):
+def test_epoch_reports_times_memory_and_ratios(tmp_path):
     found = run_for_json(
         "epoch", tmp_path, "--models", "b", "--repeats", 1, "--budget", 0.4, "--minibatches", 3
     )
@@ -108,7 +108,7 @@ def test_epoch_tells_times_memory_and_ratios(tmp_path):
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
     reason="needs two cores, and Linux to hold threads on them",
 )
-def test_threads_stand_beside_two_processes(tmp_path):
+def test_threads_are_compared_with_two_processes(tmp_path):
     found = run_for_json(
         "threads", tmp_path, "--models", "b", "--rounds", 2, "--seconds", 0.05, "--minibatches", 2
     )
@@ -121,7 +121,7 @@ def test_threads_stand_beside_two_processes(tmp_path):
 
 
 @pytest.mark.slow
-def test_rewire_stands_beside_both_implementations(tmp_path):
+def test_rewire_is_compared_with_both_implementations(tmp_path):
     found = run_for_json("rewire", tmp_path, "--sizes", "500", "--threads", "1,2")
     [layer] = found["layers"]
     assert layer["connections"] == 10_000
@@ -132,7 +132,7 @@ def test_rewire_stands_beside_both_implementations(tmp_path):
 
 
 @pytest.mark.slow
-def test_million_lives_its_whole_life(tmp_path):
+def test_million_runs_all_stages(tmp_path):
     found = run_for_json(
         "million", tmp_path, "--scale", 0.002, "--minibatches", 2, "--budget", 0.2,
         "--folder", tmp_path,
@@ -184,7 +184,7 @@ def test_peers_are_measured_or_left_out_with_a_reason(tmp_path):
 
 
 @pytest.mark.slow
-def test_peers_go_on_where_they_ended(tmp_path):
+def test_peers_continue_where_they_ended(tmp_path):
     only = ("--references", "ratoon", "--no-growth", "--budget", 0.05, "--stream-elements", 1e6)
     first = run_for_json("peers", tmp_path, "--models", "b", *only)
     tables = tmp_path / "peers.md"
@@ -213,7 +213,7 @@ def test_plans_are_compared_with_fits(tmp_path):
 @pytest.mark.slow
 def test_tox_reports_best_last_and_mean_of_last_ten(tmp_path):
     if not TOX.exists():
-        pytest.skip("TOX-171 is not beside the repository")
+        pytest.skip("TOX-171 is not next to the repository")
     found = run_for_json("tox", tmp_path, "--epochs", 2, "--splits", 1, "--hidden", 50)
     for name in ("SET", "FixProb"):
         assert {"best", "last", "last_ten"} <= found["results"][name].keys()
@@ -231,7 +231,7 @@ def test_reading_measures_both_kinds_of_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_selection_goes_on_where_it_was_and_means_compare(tmp_path):
+def test_selection_continues_where_it_stopped_and_compares_means(tmp_path):
     options = ["--seeds", 1, "--splits", 0, "--methods", "ANOVA F,chance"]
     files = ["--rows", tmp_path / "rows.csv", "--out", tmp_path / "out.md"]
     assert "2 generated" not in run("selection", *options, *files)
@@ -243,7 +243,7 @@ def test_selection_goes_on_where_it_was_and_means_compare(tmp_path):
 
 
 @pytest.mark.slow
-def test_panels_are_judged_on_sets_that_are_there(tmp_path):
+def test_panels_are_scored_on_available_sets(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     np.savez(tmp_path / "colon.npz", X=rng.normal(size=(60, 30)) + 2.0 * y[:, None], y=y)

@@ -9,7 +9,7 @@ from quality.rewiring import Parts, Task
 from quality.starts import REWIRED, STARTS, chances, generate, run_one
 
 
-def test_an_exclusive_or_is_told_by_two_features_together():
+def test_two_features_together_determine_an_exclusive_or():
     parts = generate(4000, 0)
     alone = [abs(np.corrcoef(parts.x[:, j], parts.y)[0, 1]) for j in range(2)]
     assert max(alone) < 0.05
@@ -37,7 +37,7 @@ def test_a_start_by_pairs_learns_an_exclusive_or(strategy, monkeypatch):
     assert run_one(Task("xor", 1000), f"uniform {strategy}", 0, None) < 70
 
 
-def test_rewiring_leaves_features_that_tell(monkeypatch):
+def test_set_rewiring_loses_informative_connections(monkeypatch):
     monkeypatch.setattr(rewiring, "N_STEPS", 300)
     shares = [
         starts.share_on_pairs(Task("xor", 1000), name, 0, None)
@@ -49,7 +49,7 @@ def test_rewiring_leaves_features_that_tell(monkeypatch):
     assert shares[2] < 5
 
 
-def test_rows_are_kept_and_all_is_told(tmp_path, monkeypatch):
+def test_rows_are_stored_and_reported(tmp_path, monkeypatch):
     calls = []
 
     def pretended(task, name, seed, folder):

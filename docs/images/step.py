@@ -140,9 +140,9 @@ def backward(ax):
     ax.text(6.3, 5.75, "g = <x, dy>", fontsize=8, ha="center")
     ax.text(
         0, 6.6,
-        "The gradient g lives in a register: it is a dot product over the batch,\n"
+        "The gradient g is kept in a register: it is a dot product over the batch,\n"
         "then v = mu v - lr g, w += v at once.  A strip of inputs belongs to one\n"
-        "thread, so nobody else adds to its rows of dx.",
+        "thread, so no other thread adds to its rows of dx.",
         fontsize=8, va="top", color="0.25",
     )  # fmt: skip
     ax.set(xlim=(-0.3, 13), ylim=(9.6, -0.4))

@@ -1,5 +1,4 @@
-// Numbers out of the bytes of a fuzzer: small ones, odd ones, and values no one should compute
-// with.
+// Numbers from the bytes of a fuzzer: small ones, unusual ones, and values such as NaN.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace ratoon::fuzz {
 
-// Something that must hold does not: end the program, so that the input is kept.
+// A condition is violated: end the program, so that the input is kept.
 inline void must(bool holds, const char* what) {
     if (holds) return;
     std::fprintf(stderr, "does not hold: %s\n", what);
@@ -41,7 +40,7 @@ class Bytes {
         const Index range = most - least + 1;
         return least + (range <= 256 ? byte() : Index(word() >> 1)) % range;
     }
-    // Mostly a number that makes sense, now and then one that does not.
+    // Mostly a valid number, sometimes an invalid one.
     Index index(Index least, Index most) {
         static const Index odd[] = {-1,
                                     0,

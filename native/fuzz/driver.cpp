@@ -1,10 +1,10 @@
-// What libFuzzer does, in small, for compilers that do not have it.
+// A small replacement of libFuzzer, for compilers without it.
 //
 //     fuzz_validator --seconds 60 [--seed 7] [files or a folder of inputs ...]
 //
 // Inputs are drawn, mutated and spliced.  The code under test is compiled with a call at every
-// branch; an input that comes to a place, or to a number of visits, that none came to before is
-// kept and mutated further.  An input that ends the program is written to crash-<target>.
+// branch; an input that reaches a new branch, or a new number of visits, is kept and mutated
+// further.  An input that ends the program is written to crash-<target>.
 #include <signal.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ void on_signal(int number) {
     _exit(98);
 }
 
-// Whether the last run was anywhere new, in steps of 1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128+.
+// Whether the last run reached anything new, in steps of 1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128+.
 bool was_new() {
     bool found = false;
     for (std::size_t k = 0; k < kPlaces; ++k) {

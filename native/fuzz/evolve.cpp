@@ -1,4 +1,4 @@
-// Prune and grow in all ways there are, over any weights, and look at what comes out.
+// Prune and grow in all ways, with any weights, and check the results.
 #include <stdexcept>
 
 #include "absent.hpp"
@@ -11,7 +11,7 @@ using ratoon::fuzz::must;
 
 namespace {
 
-// Everything about a topology is checked at the door; those made inside must pass it too.
+// Topologies from outside are validated completely; those made by native code must also be valid.
 void must_be_valid(const Topology& topology, const Grid& grid) {
     must(topology.grid() == grid, "the plane is the same");
     Topology::checked(topology.grid(), topology.starts(), topology.packed());
@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Bytes bytes(data, size);
     try {
         const Index n_in = bytes.between(1, 120), n_out = bytes.between(1, 120);
-        const bool wide = bytes.byte() >= 240;  // now and then a plane of several full tiles
+        const bool wide = bytes.byte() >= 240;  // sometimes a plane of several full tiles
         const Grid grid{wide ? n_in + 65530 : n_in, n_out,
                         bytes.between(1, 8) * kGroup * (wide ? 512 : 1), bytes.between(1, 100),
                         bytes.byte() % 2 == 1};

@@ -1,7 +1,7 @@
-// The one door to native code: arrays that claim to be a topology.
+// Validation of arrays as a topology, the only way into native code.
 //
-// What the validator lets in is looked at again here, in another way and slowly.  What it refuses
-// must be refused by std::invalid_argument and nothing else.
+// What the validator accepts is checked again here, in another, slower way.  It must refuse by
+// std::invalid_argument only.
 #include <set>
 #include <stdexcept>
 #include <utility>

@@ -17,15 +17,16 @@
 //         weights[k] += momentum[k];
 //     }
 //
-// The rest of this file computes just that for every rule.  The gradient lives in registers only.
-// Eight connections are taken together, because eight sums over lanes cost little more than two.
+// The rest of this file computes just that for every rule.  The gradient is kept in registers
+// only.  Eight connections are taken together, because eight sums over lanes cost little more than
+// two.
 #pragma once
 
-// Whether fetching rows ahead pays in small tiles too: 2 to 8 % faster with AVX2, 5 to 10 % slower
-// with AVX-512, for an unknown reason.
+// Whether prefetching rows is worthwhile in small tiles too: 2 to 8 % faster with AVX2, 5 to 10 %
+// slower with AVX-512, for an unknown reason.
 constexpr bool kFetchSmall = !kOperandsBroadcast;
 
-// What the rule reads of the connections to come.
+// Prefetches what the rule reads of the next connections.
 template <Rule rule, bool with_dx, typename T>
 RATOON_INLINE void fetch_streams(const Packed* packed, const Values<T>& values, Index k) {
     fetch_stream(packed, k);

@@ -16,10 +16,10 @@
 
 constexpr Index kAhead = 32;  // connections between a prefetch and its use
 
-// Indices, weights and state come in streams.  The processor fetches these ahead by itself, but
-// where they come from beyond the second-level cache, prefetching was faster still; perhaps it
-// stops at the end of a page.  Of 64 to 2,048 ahead, 256 was as good as any.  The address may lie
-// behind the array's end, which is why it is a number here; a prefetch never faults.
+// Indices, weights and state are read sequentially.  The processor prefetches them, but for data
+// beyond the second-level cache explicit prefetching was faster still; perhaps the processor stops
+// at the end of a page.  Of 64 to 2,048 ahead, 256 was as good as any.  The address may lie behind
+// the array's end, which is why it is a number here; a prefetch never faults.
 constexpr Index kStreamAhead = 256;
 
 template <typename T>

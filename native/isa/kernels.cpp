@@ -1,5 +1,5 @@
 // All kernels for one instruction set.  This file is compiled once per set, with other flags and
-// with RATOON_ISA naming the set; everything lives in a namespace of that name.
+// with RATOON_ISA naming the set; everything is in a namespace of that name.
 #include "../kernels.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Narrow layers that are nearly full: a mask of 16 bits instead of 16 indices.
 //
 // Connections of such a layer come in groups of 16 inputs, output by output.  A mask shows which of
-// the 16 inputs an output is connected to; its weights are spread out to their places, and the rest
-// is the arithmetic of a dense layer, eight inputs at a time.  Inputs, errors and weights stay in
+// the 16 inputs an output is connected to; its weights are moved to their places, and the rest is
+// the arithmetic of a dense layer, eight inputs at a time.  Inputs, errors and weights stay in
 // registers, and no index is read.
 //
 // For at most eight samples in single precision, where a connection otherwise costs most.

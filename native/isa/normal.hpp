@@ -1,8 +1,9 @@
 // Normal deviates: number k of a stream depends on k alone.
 //
 // Box and Muller: one random word gives two uniform numbers, and those two normal ones.  In single
-// precision eight words go together, with a logarithm, a sine and a cosine of our own: the upper
-// 24 bits of the word are the radius' uniform number, the next 24 the angle, both exact in float.
+// precision eight words go together, with vectorised versions of logarithm, sine and cosine: the
+// upper 24 bits of the word are the radius' uniform number, the next 24 the angle, both exact in
+// float.
 #pragma once
 
 typedef std::int32_t I32x8 __attribute__((vector_size(32)));

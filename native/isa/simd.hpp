@@ -1,8 +1,8 @@
 // Eight lanes of one type, in the compiler's own vector extension (GCC and Clang).
 //
 // The same source becomes SSE2, AVX2, AVX-512 or NEON code by the flags it is compiled with; a
-// vector wider than the machine's registers is simply split.  Included inside a namespace of its
-// own per instruction set, so that no symbol of one set can replace that of another.
+// vector wider than the machine's registers is split.  Included in one namespace per instruction
+// set, so that no symbol of one set can replace that of another.
 #pragma once
 
 typedef float F32x8 __attribute__((vector_size(32)));

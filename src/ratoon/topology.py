@@ -336,7 +336,7 @@ class Within:
     Parameters
     ----------
     matrix : SciPy sparse matrix or Topology, inputs x outputs
-        Stored entries are allowed positions, whatever their values.
+        Stored entries are allowed positions; their values are ignored.
     density : float, default=0.5
         Fraction of the allowed positions that are initial connections, drawn at random.
         Connections can move to the rest; at 1 there is nothing to evolve.

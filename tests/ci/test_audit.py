@@ -29,25 +29,25 @@ def audit():
 
 
 @pytest.mark.parametrize(
-    ("packages", "code", "said"),
+    ("packages", "code", "expected"),
     [
         ([CLEAN], 0, "1 of 1 packages looked up, 0 known holes"),
-        ([CLEAN, HOLED], 1, "tqdm 4.66.0: CVE-2024-34062, mended in 4.66.3"),
+        ([CLEAN, HOLED], 1, "tqdm 4.66.0: CVE-2024-34062, fixed in 4.66.3"),
         ([HOLED, UNKNOWN], 1, "not looked up: rich"),
         ([CLEAN, UNKNOWN], 2, "not looked up: rich"),
         ([UNKNOWN], 2, "Nothing was audited"),
         ([], 2, "Nothing was audited"),
     ],
 )
-def test_only_packages_that_were_looked_up_are_clean(audit, packages, code, said):
-    found, lines = audit.judge({"dependencies": packages})
+def test_only_packages_that_were_looked_up_are_clean(audit, packages, code, expected):
+    found, lines = audit.summary({"dependencies": packages})
     assert found == code
-    assert said in "\n".join(lines)
+    assert expected in "\n".join(lines)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a script of the shell")
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 @pytest.mark.parametrize(
-    ("report", "code", "said"),
+    ("report", "code", "expected"),
     [
         (json.dumps({"dependencies": [CLEAN]}), 0, "1 of 1 packages looked up"),
         (json.dumps({"dependencies": [CLEAN, HOLED]}), 1, "CVE-2024-34062"),
@@ -55,7 +55,7 @@ def test_only_packages_that_were_looked_up_are_clean(audit, packages, code, said
         ("", 2, "Nothing was audited"),
     ],
 )
-def test_the_exit_code_tells_what_pip_audit_found(audit, tmp_path, report, code, said):
+def test_the_exit_code_depends_on_what_pip_audit_found(audit, tmp_path, report, code, expected):
     stand_in = tmp_path / "pip-audit"
     stand_in.write_text(f"#!/bin/sh\ncat <<'END'\n{report}\nEND\n")
     stand_in.chmod(0o755)
@@ -63,4 +63,4 @@ def test_the_exit_code_tells_what_pip_audit_found(audit, tmp_path, report, code,
         [sys.executable, SCRIPT, stand_in, tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == code, done.stderr
-    assert said in done.stdout
+    assert expected in done.stdout

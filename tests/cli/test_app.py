@@ -1,4 +1,4 @@
-"""The command itself: help that teaches, exit codes, version."""
+"""The command itself: help, exit codes, version."""
 
 import subprocess
 import sys

@@ -26,12 +26,12 @@ def test_a_plan_reads_well(ratoon):
 @pytest.mark.parametrize(
     "wrong", [["--hidden", "x"], ["--preset", "x"], ["--epsilon", "-1"], ["--density", "2"]]
 )
-def test_a_plan_that_cannot_be_is_refused(ratoon, wrong):
+def test_an_impossible_plan_is_refused(ratoon, wrong):
     outcome = ratoon("plan", "100", *wrong)
     assert (outcome.code, "Traceback" in outcome.err) == (1, False)
 
 
-def test_bench_measures_what_it_is_asked_to(ratoon):
+def test_bench_measures_the_given_model(ratoon):
     outcome = ratoon("bench", "--models", "b", "--steps", "1", "--repeats", "1", "--json")
     figures = json.loads(outcome.out)
     assert set(figures) == {"isa", "threads", "load", "models"}

@@ -8,7 +8,7 @@ import pytest
 from ratoon import datasets
 
 
-def test_data_is_made_and_looked_at(ratoon, tmp_path):
+def test_data_is_generated_and_shown(ratoon, tmp_path):
     path = tmp_path / "made.npz"
     make = ["data", "make", path, "--features", "50", "--informative", "5", "--samples", "40"]
     outcome = ratoon(*make, "--shares", "0.75,0.25")
@@ -24,7 +24,7 @@ def test_data_is_made_and_looked_at(ratoon, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
-def test_data_is_made_as_the_kind_of_file_that_was_named(ratoon, tmp_path, kind):
+def test_the_extension_sets_the_kind_of_generated_file(ratoon, tmp_path, kind):
     path = tmp_path / f"made.{kind}"
     assert ratoon("data", "make", path, "--features", "20", "--informative", "5").code == 0
     with path.open(encoding="utf-8") as file:
@@ -48,7 +48,7 @@ def test_data_is_made_as_the_kind_of_file_that_was_named(ratoon, tmp_path, kind)
         (["--informative", "100"], "informative"),
     ],
 )
-def test_data_that_cannot_be_made_is_refused(ratoon, tmp_path, wrong, message):
+def test_impossible_sizes_of_data_are_refused(ratoon, tmp_path, wrong, message):
     outcome = ratoon("data", "make", tmp_path / "x.npz", "--features", "20", *wrong)
     assert outcome.code == 1
     assert message in outcome.err
@@ -66,17 +66,17 @@ def test_public_sets_are_listed(ratoon):
     assert "did you mean 'GLI-85'" in ratoon("data", "list", "GLI-86").err
 
 
-def test_fetching_says_where_the_file_is(ratoon, monkeypatch, tmp_path):
+def test_fetching_prints_the_path_of_the_file(ratoon, monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "fetch", lambda name: tmp_path / f"{name}.mat")
     assert f"GLI-85 is in {tmp_path}" in ratoon("data", "fetch", "GLI-85").err
 
 
-def test_an_unknown_set_is_answered_with_the_known_ones(ratoon):
+def test_an_error_for_an_unknown_set_lists_the_known_ones(ratoon):
     outcome = ratoon("data", "fetch", "GLI-86")
     assert outcome.code == 1
     assert "GLI-85" in outcome.err
 
 
-def test_a_file_that_is_not_there_cannot_be_shown(ratoon):
+def test_a_missing_file_cannot_be_shown(ratoon):
     outcome = ratoon("data", "show", "absent.csv")
     assert (outcome.code, "absent.csv" in outcome.err) == (1, True)

@@ -1,4 +1,4 @@
-"""`ratoon demo`: three parts in a log, a picture, a report, and results a program can read."""
+"""`ratoon demo`: three parts in a log, a picture, a report, and results as JSON."""
 
 import json
 

@@ -28,7 +28,7 @@ def test_labels_come_from_a_sample_sheet(ratoon, sheet):
     assert "labels from column 'state' of sheet.csv" in outcome.err
 
 
-def test_a_configuration_may_hold_several(ratoon, sheet):
+def test_a_configuration_can_have_several_options_of_read(ratoon, sheet):
     write_table(sheet / "genes.csv", n=20, outcome=False, columns=["gene0", "gene1", "junk"])
     config = sheet / "run.toml"
     config.write_text(

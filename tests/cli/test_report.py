@@ -39,6 +39,6 @@ def test_training_can_end_with_a_report(files):
     assert text.count('class="bar"') == 3
 
 
-def test_a_model_that_is_not_there_is_said(files, capsys):
+def test_a_missing_model_is_an_error(files, capsys):
     assert main(["report", str(files / "no.ratoon"), str(files / "genes.csv")]) == 1
     assert "no.ratoon" in capsys.readouterr().err

@@ -35,7 +35,7 @@ def test_every_table_has_a_picture(tmp_path):
         assert any(name.startswith(table) for name in pictures), table
 
 
-def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, capsys):
+def test_the_same_command_continues_where_it_was_stopped(tmp_path, capsys):
     arguments = ["reproduce", "curves", "--sets", "GLI-85", "--epochs", "2", "--scale", "0.002"]
     assert main([*arguments, "--trials", "1", "-o", str(tmp_path)]) == 0
     capsys.readouterr()

@@ -39,7 +39,7 @@ def test_a_model_from_disk_is_the_model_from_memory(ratoon, files):
     assert outcome[0] == outcome[1] == outcome[2]
 
 
-def test_a_file_that_stays_on_disk_says_so_and_what_it_cannot(ratoon, files):
+def test_options_that_need_samples_in_memory_are_refused_for_files_on_disk(ratoon, files):
     done = ratoon("train", files / "big.h5", *OPTIONS[:-1])
     assert "samples from array 'X', which stays on disk" in done.err
     done = ratoon("train", files / "big.h5", "--missing", "mean")

@@ -199,7 +199,7 @@ def test_a_dry_run_shows_memory_and_time_and_does_not_train(ratoon, table, tmp_p
 # ----------------------------------------------------------------------------------------- TOML
 
 
-def test_options_may_stand_in_a_file(ratoon, table, tmp_path):
+def test_options_can_be_read_from_a_file(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text(
         '[train]\nlabel = "outcome"\nhidden = [20, 10]\nepsilon = 3\nbatch-size = 5\n'
@@ -212,7 +212,7 @@ def test_options_may_stand_in_a_file(ratoon, table, tmp_path):
     assert figures["epochs"] == 2
 
 
-def test_flags_win_over_the_file_and_the_table_may_be_left_out(ratoon, table, tmp_path):
+def test_flags_override_the_file_and_the_table_name_is_optional(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text('label = "outcome"\nepochs = 9\nhidden = 20\nearly_stopping = false\n')
     outcome = ratoon("train", table, "--config", config, "--epochs", "2", "--json")
@@ -228,7 +228,7 @@ def test_a_configuration_nested_too_deeply_is_refused(ratoon, table, tmp_path):
     assert "nested more than 16 deep" in done.err
 
 
-def test_a_configuration_may_name_the_data(ratoon, table, tmp_path):
+def test_a_configuration_can_name_the_data(ratoon, table, tmp_path):
     config = tmp_path / "experiment.toml"
     config.write_text(f'[train]\ndata = "{table}"\nlabel = "outcome"\nepochs = 1\n')
     assert ratoon("train", "--config", config).code == 0
@@ -245,7 +245,7 @@ def test_a_configuration_may_name_the_data(ratoon, table, tmp_path):
         ("[train]\nepochs = 0\n", "'--epochs'"),
     ],
 )
-def test_a_wrong_file_is_a_wrong_call(ratoon, table, tmp_path, text, message):
+def test_an_invalid_configuration_is_a_usage_error(ratoon, table, tmp_path, text, message):
     config = tmp_path / "experiment.toml"
     config.write_text(text)
     outcome = ratoon("train", table, "--config", config)
@@ -295,7 +295,7 @@ def test_wrong_input_ends_with_one_message(ratoon, tmp_path, arguments, message)
     assert "Traceback" not in outcome.err
 
 
-def test_a_training_that_diverges_says_so(ratoon, table):
+def test_divergence_is_an_error(ratoon, table):
     outcome = ratoon("train", table, *QUICK, "--learning-rate", "1e200")
     assert outcome.code == 1
     assert "diverged" in outcome.err
@@ -390,7 +390,7 @@ def pathways(tmp_path):
     return path
 
 
-def test_groups_are_where_a_network_starts_and_may_leave(ratoon, table, pathways, tmp_path):
+def test_groups_are_initial_connections_that_can_be_replaced(ratoon, table, pathways, tmp_path):
     how = ["--label", "outcome", "--epochs", "8", "--hidden", "6", "--evolution", "set"]
     outcome = ratoon("train", table, *how, "--groups", pathways, "-o", tmp_path / "m.ratoon")
     assert outcome.code == 0, outcome.err
@@ -402,7 +402,7 @@ def test_groups_are_where_a_network_starts_and_may_leave(ratoon, table, pathways
     assert layer.n_connections == 6
 
 
-def test_groups_may_be_a_limit(ratoon, table, pathways, tmp_path):
+def test_groups_can_be_a_limit(ratoon, table, pathways, tmp_path):
     how = ["--label", "outcome", "--epochs", "8", "--groups", pathways, "--within"]
     assert ratoon("train", table, *how, "-o", tmp_path / "m.ratoon").code == 0
     layer = package.load(tmp_path / "m.ratoon").network_.layers[0]
@@ -412,7 +412,7 @@ def test_groups_may_be_a_limit(ratoon, table, pathways, tmp_path):
     assert "Layer 1: connections are limited to 6 positions." in outcome.err
 
 
-def test_groups_that_do_not_fit_are_refused_with_a_way_out(ratoon, table, pathways, tmp_path):
+def test_groups_that_do_not_fit_are_refused_with_advice(ratoon, table, pathways, tmp_path):
     how = ["--label", "outcome", "--epochs", "2"]
     assert "--groups FILE" in ratoon("train", table, *how, "--within").err
     outcome = ratoon("train", table, *how, "--groups", pathways, "--hidden", "1")

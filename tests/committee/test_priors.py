@@ -47,7 +47,7 @@ def test_the_f_of_a_perfect_feature_is_limited():
     assert f_statistic(z, y, np.ones(20)).tolist() == [1e4, 1e-6]
 
 
-def test_pair_strength_finds_an_exclusive_or_where_f_sees_nothing():
+def test_pair_strength_finds_an_exclusive_or_that_f_does_not():
     rng = np.random.default_rng(0)
     z = rng.standard_normal((400, 60)).astype(np.float32)
     hit = z[:, 4] * z[:, 31] > 0

@@ -1,4 +1,4 @@
-"""The development sets beside the repository, where they are present."""
+"""The development sets next to the repository, if they are present."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ SETS = {
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_reads_by_its_name_alone(name):
     if not (FOLDER / name).exists():
-        pytest.skip(f"{name} is not beside the repository")
+        pytest.skip(f"{name} is not next to the repository")
     data = read(FOLDER / name)
 
     assert (data.n_samples, data.n_features, data.n_classes) == SETS[name]

@@ -56,7 +56,7 @@ def trained(optimizer, communicator=None, *, average_every=None, n_epochs=4, sta
 
 @pytest.mark.parametrize("n_ranks", [1, 2, 3])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
-def test_ranks_with_shares_of_the_batch_train_the_network_of_one_rank(optimizer, n_ranks):
+def test_ranks_with_parts_of_the_batch_train_the_network_of_one_rank(optimizer, n_ranks):
     alone = trained(optimizer)
     together = ThreadRanks(n_ranks).run(lambda ranks: trained(optimizer, ranks))
     for training in together:
@@ -99,13 +99,13 @@ def test_one_rank_trains_alone():
 
 
 @pytest.mark.parametrize("every", [0, "often"])
-def test_other_ways_to_train_together_are_refused(every):
+def test_invalid_intervals_of_averaging_are_refused(every):
     with pytest.raises(InvalidParameterError, match="average_every"):
         trained(OPTIMIZERS["momentum"], SingleRank(), average_every=every)
 
 
 @pytest.mark.parametrize(("sending", "same_as"), [(0.001, None), (0.01, 3)])
-def test_what_sending_costs_chooses_between_gradients_and_averages(monkeypatch, sending, same_as):
+def test_the_cost_of_sending_decides_between_gradients_and_averages(monkeypatch, sending, same_as):
     of_rank = threading.local()  # every rank is a thread
 
     def seconds(run):

@@ -21,7 +21,7 @@ try:
 except ImportError:
     pytest.skip("mpi4py is not installed", allow_module_level=True)
 if not MPIEXEC.exists():
-    pytest.skip("there is no mpiexec beside this Python", allow_module_level=True)
+    pytest.skip("there is no mpiexec next to this Python", allow_module_level=True)
 
 pytestmark = [
     pytest.mark.slow,  # every rank is a new process
@@ -70,7 +70,7 @@ def test_another_number_of_ranks_resumes_a_checkpoint(data, tmp_path):
     assert json.loads(again.stdout)["loss"] == json.loads(first.stdout)["loss"]
 
 
-def test_a_mistake_ends_all_ranks_with_a_message(data):
+def test_an_error_ends_all_ranks_with_a_message(data):
     done = run(2, data, *TRAIN, "--density", "7")
     assert done.returncode != 0
     assert "density" in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""A rank that is killed ends the job, and another number of ranks goes on from its checkpoint."""
+"""A killed rank ends the job, and another number of ranks continues from its checkpoint."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ pytest.importorskip("mpi4py", reason="mpi4py is not installed")
 
 BIN = Path(sys.executable).parent
 if not (BIN / "mpiexec").exists():
-    pytest.skip("there is no mpiexec beside this Python", allow_module_level=True)
+    pytest.skip("there is no mpiexec next to this Python", allow_module_level=True)
 
 pytestmark = [
     pytest.mark.slow,  # every rank is a new process

@@ -63,7 +63,7 @@ def test_a_regressor_fitted_epoch_by_epoch_is_the_same_too(two_classes, equal_ne
     assert equal_networks(at_once.network_, stepwise.network_)
 
 
-def test_partial_fit_goes_on_beyond_max_iter_with_a_new_cycle(two_classes):
+def test_partial_fit_continues_beyond_max_iter_with_a_new_cycle(two_classes):
     X, y = two_classes
     model = small(max_iter=3, learning_rate="cosine")
     for _ in range(7):
@@ -75,7 +75,7 @@ def test_partial_fit_goes_on_beyond_max_iter_with_a_new_cycle(two_classes):
     assert rates[6] == rates[0]
 
 
-def test_warm_start_goes_on_where_the_last_fit_ended(two_classes):
+def test_warm_start_continues_where_the_last_fit_ended(two_classes):
     X, y = two_classes
     model = small(warm_start=True, max_iter=30).fit(X, y)
     first = model.loss_
@@ -85,7 +85,7 @@ def test_warm_start_goes_on_where_the_last_fit_ended(two_classes):
     assert model.loss_curve_[30] < model.loss_curve_[0]
 
 
-def test_fit_without_warm_start_begins_anew(two_classes, equal_networks):
+def test_fit_without_warm_start_discards_the_last_fit(two_classes, equal_networks):
     X, y = two_classes
     model = small().fit(X, y)
     first = model.network_
@@ -110,7 +110,7 @@ def test_the_number_of_threads_changes_no_bit(rng, settings, equal_networks):
     assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
 
 
-def test_predictions_do_not_depend_on_the_company_of_a_sample(two_classes):
+def test_predictions_do_not_depend_on_other_samples_of_the_batch(two_classes):
     X, y = two_classes
     model = small().fit(X, y)
     alone = np.vstack([model.decision_function(row[None]) for row in X]).ravel()
@@ -165,7 +165,7 @@ def test_ctrl_c_leaves_what_was_learnt(two_classes, equal_networks):
         model.fit(X, y)
     assert model.n_iter_ == 2
     assert model.predict(X).shape == (90,)
-    # and training can go on from there, to the same end
+    # and training can continue from there, to the same result
     model.callbacks = None
     for _ in range(4):
         model.partial_fit(X, y)
@@ -190,7 +190,7 @@ def test_a_signal_within_an_epoch_interrupts_it(rng):
     assert model.predict(X[:2]).shape == (2,)
 
 
-def test_divergence_is_said_and_leaves_no_network_of_nan(rng):
+def test_divergence_raises_an_error_and_leaves_no_network_of_nan(rng):
     X = rng.normal(size=(60, 5))
     model = SparseMLPRegressor((50, 50), learning_rate_init=1e6, solver="sgd", dtype="float32")
     with pytest.raises(DivergenceError, match="learning rate"):
@@ -206,7 +206,7 @@ class DivergeAfter(InterruptAfter):
             raise DivergenceError("on purpose")
 
 
-def test_divergence_after_a_best_epoch_leaves_that_one(two_classes):
+def test_divergence_after_a_best_epoch_keeps_that_network(two_classes):
     X, y = two_classes
     model = small(callbacks=DivergeAfter(3), early_stopping=True)
     with pytest.raises(DivergenceError):
@@ -215,7 +215,7 @@ def test_divergence_after_a_best_epoch_leaves_that_one(two_classes):
     assert model.score(X, y) == max(model.validation_scores_)
 
 
-def test_weights_that_overflow_at_the_very_last_step_are_found(two_classes):
+def test_weights_that_overflow_in_the_last_step_are_an_error(two_classes):
     class Spoil(Callback):
         def on_fit_end(self, training):
             training.network.layers[0].weights[0] = np.inf
@@ -224,7 +224,7 @@ def test_weights_that_overflow_at_the_very_last_step_are_found(two_classes):
         small(callbacks=Spoil()).fit(*two_classes)
 
 
-def test_a_fit_that_fails_leaves_nothing_half_fitted(two_classes):
+def test_a_failed_fit_leaves_the_estimator_unfitted(two_classes):
     X, y = two_classes
     model = small().fit(X, y)
     with pytest.raises(InvalidParameterError):
@@ -233,7 +233,7 @@ def test_a_fit_that_fails_leaves_nothing_half_fitted(two_classes):
         model.predict(X)
 
 
-def test_more_positions_than_32_bits_can_count_are_no_matter(rng):
+def test_layers_can_have_more_positions_than_32_bits_can_count(rng):
     X = rng.normal(size=(4, 200_000)).astype(np.float32)
     model = SparseMLPClassifier((200_000,), epsilon=0.1, max_iter=2, random_state=0)
     model.fit(X, [0, 1, 0, 1])
@@ -272,7 +272,7 @@ def test_an_eval_set_is_scored_even_without_early_stopping(two_classes):
     assert small().fit(X, y).validation_scores_ is None
 
 
-def test_rows_held_back_do_not_reach_the_scaling(rng):
+def test_held_out_rows_do_not_affect_the_scaling(rng):
     X = rng.normal(size=(100, 3))
     y = rng.integers(2, size=100)
     held = small(early_stopping=True, validation_fraction=0.5).fit(X, y).network_.scaling.shift
@@ -296,7 +296,7 @@ def test_held_out_rows_change_nothing_that_is_learnt(two_classes, equal_networks
     equal_networks(one.network_, small(early_stopping=True, **how).fit(other, y).network_)
 
 
-def test_partial_fit_cannot_hold_samples_back(two_classes):
+def test_partial_fit_cannot_hold_out_samples(two_classes):
     with pytest.raises(InvalidParameterError, match="needs an `eval_set"):
         small(early_stopping=True).partial_fit(*two_classes)
 
@@ -322,7 +322,7 @@ def test_training_on_sparse_after_dense_samples_is_refused(two_classes):
     small(scale=None).fit(X, y).partial_fit(scipy.sparse.csr_array(X), y)
 
 
-def test_values_beyond_float32_make_no_silent_nan(two_classes):
+def test_values_beyond_float32_are_refused(two_classes):
     X, y = two_classes
     model = small(dtype="float32").fit(X, y)
     with pytest.raises(InvalidInputError, match="not finite"):
@@ -374,7 +374,7 @@ def test_pickles_predict_the_same_and_train_on_alike(two_classes, tmp_path, equa
         assert equal_networks(copy.partial_fit(X, y).network_, model.network_)
 
 
-def test_the_package_is_light_until_an_estimator_is_asked_for():
+def test_the_package_lists_its_estimators_and_refuses_unknown_names():
     assert "SparseMLPClassifier" in dir(ratoon)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = ratoon.Nothing

@@ -34,7 +34,7 @@ def bits(estimator):
     return [layer.stored.tolist() for layer in estimator.network_.layers]
 
 
-def test_a_layer_tells_its_weights_as_numbers_that_cannot_be_changed_by_accident():
+def test_bfloat16_weights_of_a_layer_are_read_only_floats():
     layer = make_layer((30, 20), density=0.5, seed=0, dtype="bfloat16")
     layer.clear_state(1)
     assert (layer.stored.dtype, layer.weights.dtype) == (np.uint16, np.float32)
@@ -64,7 +64,7 @@ def test_threads_change_nothing(samples, batch_size):
     assert bits(one) == bits(two)
 
 
-def test_training_goes_on_from_a_file_as_if_never_stopped(samples, tmp_path):
+def test_training_continues_from_a_file_to_the_same_bits(samples, tmp_path):
     x, y = samples
     whole, half = classifier(), classifier()
     for _ in range(6):
@@ -79,7 +79,7 @@ def test_training_goes_on_from_a_file_as_if_never_stopped(samples, tmp_path):
     assert bits(loaded) == bits(whole)
 
 
-def test_sparse_samples_are_taken_too(samples):
+def test_sparse_samples_are_accepted(samples):
     x, y = samples
     sparse = scipy.sparse.csr_array(x * (x > 0))
     fitted = classifier(scale=None).fit(sparse, y)
@@ -88,7 +88,7 @@ def test_sparse_samples_are_taken_too(samples):
     )
 
 
-def test_strategies_that_plan_work_on_it_as_on_any(samples):
+def test_rigl_works_with_bfloat16(samples):
     x, y = samples
     fitted = classifier(evolution=RigL()).fit(x, y)
     assert fitted.network_.layers[0].is_bfloat16
@@ -103,7 +103,7 @@ def test_the_plan_counts_its_bytes(samples):
     assert classifier().plan(30, n_samples=120, n_outputs=3).parameter_bytes == parameters
 
 
-def test_a_file_with_what_is_no_number_is_refused():
+def test_a_file_with_weights_that_are_not_numbers_is_refused():
     network = SparseMLP.start((4, 3), density=1.0, seed=0, dtype="bfloat16")
     raw = to_bytes(Document({}, networks=[network]))
     weights = network.layers[0].stored.tobytes()
@@ -113,7 +113,7 @@ def test_a_file_with_what_is_no_number_is_refused():
         from_bytes(seal(raw.replace(weights, infinite)))
 
 
-def test_ranks_refuse_what_they_cannot_average():
+def test_ranks_refuse_weights_that_they_cannot_average():
     x, y = np.ones((8, 4)), np.eye(2)[np.arange(8) % 2]
     network = SparseMLP.start((4, 6, 2), density=0.8, seed=0, dtype="bfloat16")
     training = Training(

@@ -44,7 +44,7 @@ def test_one_step_by_hand():
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True], [0.0, 2.0]])
-def test_labels_of_any_kind_come_back_as_they_were(two_classes, labels):
+def test_predictions_have_the_type_of_the_labels(two_classes, labels):
     X, y = two_classes
     target = np.array(labels)[y]
     model = small().fit(X, target)
@@ -81,9 +81,9 @@ def test_several_labels_per_sample(rng, loss, sparse_y):
 
 def test_softmax_is_refused_for_several_labels(rng):
     X = rng.normal(size=(20, 3))
-    with pytest.raises(InvalidParameterError, match="exclude each other"):
+    with pytest.raises(InvalidParameterError, match="mutually exclusive"):
         small(loss="softmax_cross_entropy").fit(X, X[:, :2] > 0)
-    with pytest.raises(InvalidParameterError, match="`class_weight` is for classes"):
+    with pytest.raises(InvalidParameterError, match="`class_weight` needs"):
         small(class_weight="balanced").fit(X, X[:, :2] > 0)
 
 
@@ -117,7 +117,7 @@ def test_label_smoothing_keeps_probabilities_away_from_certainty(two_classes):
     assert soft < 0.85 < 0.95 < sharp
 
 
-def test_partial_fit_learns_classes_it_has_only_been_told_of(two_classes):
+def test_partial_fit_learns_classes_that_were_announced_but_not_yet_seen(two_classes):
     X, y = two_classes
     model = small().partial_fit(X, y, classes=[0, 1, 2])
     assert model.classes_.tolist() == [0, 1, 2]
@@ -165,7 +165,7 @@ def test_unknown_labels_are_named(two_classes):
         (np.linspace(0, 1, 90), "Unknown label type: continuous"),
         (np.where(np.arange(90) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.arange(50) % 2, "inconsistent numbers of samples: X has 90, y has 50"),
-        (np.arange(270).reshape(90, 3) % 4, "several columns with more than two values"),
+        (np.arange(270).reshape(90, 3) % 4, "several columns with more than two classes"),
         (np.ma.masked_array(np.arange(90) % 2, mask=False), "masked array"),
         (np.arange(90).astype("M8[D]"), "which are not numbers to learn from"),
     ],
@@ -189,7 +189,7 @@ def test_targets_that_cannot_be_learnt_are_refused(two_classes, y, message):
         ("equal", "must be None"),
     ],
 )
-def test_class_weights_that_make_no_sense_are_refused(two_classes, weight, message):
+def test_invalid_class_weights_are_refused(two_classes, weight, message):
     with pytest.raises(InvalidParameterError, match=message):
         small(class_weight=weight).fit(*two_classes)
 

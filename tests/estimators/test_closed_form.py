@@ -22,7 +22,7 @@ def solved(wide):
     return SparseMLPClassifier(random_state=0).fit(*wide)
 
 
-def test_wide_data_are_solved_for_by_default(solved, wide):
+def test_wide_data_are_solved_in_closed_form_by_default(solved, wide):
     assert solved.n_iter_ == 1
     assert np.isclose(sum(solved.member_shares_.values()), 1.0)
     assert solved.score(*wide) > 0.95
@@ -73,7 +73,7 @@ def test_a_solved_network_is_saved_and_loaded(solved, wide, tmp_path):
     assert "connections" in str(loaded.report_)
 
 
-def test_a_sample_of_weight_zero_is_no_sample(wide):
+def test_a_sample_of_weight_zero_has_no_effect(wide):
     x, y = wide
     weights = np.r_[np.ones(50), np.zeros(10)]
     with_zeros = SparseMLPClassifier(random_state=0).fit(x, y, sample_weight=weights)
@@ -92,7 +92,7 @@ def texts():
     return scipy.sparse.csr_array(rng.poisson(rate).astype(float)), y
 
 
-def test_sparse_samples_are_solved_for_and_stay_sparse(texts):
+def test_sparse_samples_are_solved_in_closed_form_and_stay_sparse(texts):
     x, y = texts
     dense = SparseMLPClassifier(random_state=0).fit(x[:60].toarray(), y[:60])
     model = SparseMLPClassifier(random_state=0).fit(x[:60], y[:60])
@@ -105,7 +105,7 @@ def test_sparse_samples_are_solved_for_and_stay_sparse(texts):
     assert_allclose(model.predict_proba(fresh), model.predict_proba(fresh.toarray()), atol=1e-4)
 
 
-def test_training_on_sparse_samples_can_go_on_from_a_solved_network(texts):
+def test_training_on_sparse_samples_can_continue_from_a_solved_network(texts):
     x, y = texts
     model = SparseMLPClassifier(random_state=0).fit(x, y).partial_fit(x, y)
     assert model.n_iter_ == 2
@@ -117,7 +117,7 @@ def test_a_sparse_matrix_too_wide_for_a_linear_path_is_trained(texts, monkeypatc
     assert model.n_iter_ > 1
 
 
-def test_a_continuous_target_is_solved_for_too():
+def test_a_continuous_target_is_solved_in_closed_form():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 200))
     y = x[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(80)
@@ -126,7 +126,7 @@ def test_a_continuous_target_is_solved_for_too():
     assert model.score(x[60:], y[60:]) > 0.5
 
 
-def test_training_can_go_on_from_a_solved_network(wide):
+def test_training_can_continue_from_a_solved_network(wide):
     model = SparseMLPClassifier(random_state=0).fit(*wide)
     model.partial_fit(*wide)
     assert model.n_iter_ == 2

@@ -27,7 +27,7 @@ def test_the_split_is_stratified_and_never_takes_the_only_sample_of_a_class(code
 
 
 @given(st.integers(2, 50), st.floats(0.01, 0.99))
-def test_at_least_one_row_is_held_out_and_never_all(n_samples, fraction):
+def test_at_least_one_row_is_held_out_but_not_all(n_samples, fraction):
     held = hold_out(n_samples, fraction, np.random.default_rng(0))
     assert 1 <= held.size < n_samples
 

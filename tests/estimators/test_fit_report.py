@@ -41,7 +41,7 @@ def test_numbers_as_targets(tmp_path, y):
     assert ("R squared" in (tmp_path / "p.html").read_text()) == (y.ndim == 1)
 
 
-def test_a_place_that_is_not_there_is_refused_before_training(tmp_path):
+def test_a_missing_folder_for_the_report_is_refused_before_training(tmp_path):
     model = SparseMLPClassifier(**HOW)
     with pytest.raises(InvalidInputError, match="there is no folder"):
         model.fit(X, Y, report=tmp_path / "nowhere" / "p.html")

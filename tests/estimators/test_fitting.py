@@ -29,7 +29,7 @@ def test_topologies_that_do_not_fit_are_refused(given, message):
         checked_topologies(given, (4, 3, 2))
 
 
-def test_layers_may_be_left_to_chance():
+def test_topologies_can_be_given_for_some_layers():
     last = Topology.full((3, 2))
     assert checked_topologies([None, last], (4, 3, 2)) == [None, last]
 

@@ -17,18 +17,18 @@ def test_propagated_strength_is_the_product_of_magnitudes(two_classes):
     assert_allclose(model.feature_strength(), first.sum(axis=1))
 
 
-def test_importances_are_shares_and_find_the_feature_that_matters(two_classes):
+def test_importances_are_fractions_and_find_the_informative_feature(two_classes):
     model = SparseMLPClassifier((50,), max_iter=100, random_state=0).fit(*two_classes)
     assert_allclose(model.feature_importances_.sum(), 1.0)
     assert model.feature_importances_.argmax() == 0
     assert model.feature_strength(propagate=True).argmax() == 0
 
 
-def test_nothing_has_no_shares():
+def test_importances_of_a_network_without_connections_are_zero():
     assert relative_strength(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_there_is_nothing_to_see_before_fitting():
+def test_attributes_raise_an_error_before_fitting():
     for name in ("feature_importances_", "coefs_", "intercepts_", "report_"):
         with pytest.raises(NotFittedError):
             getattr(SparseMLPClassifier(), name)

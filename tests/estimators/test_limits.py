@@ -52,7 +52,7 @@ def test_connections_move_within_the_limit():
     assert model.report_.layers[0].requested_density is None
 
 
-def test_a_limit_may_have_connections_to_start_with():
+def test_a_limit_can_define_the_initial_connections():
     start = scipy.sparse.coo_array((np.ones(5), (ALLOWED.coords[0][:5], ALLOWED.coords[1][:5])))
     start.resize(ALLOWED.shape)
     within = Within(ALLOWED, start=start)
@@ -78,7 +78,7 @@ def test_a_saved_model_keeps_its_limit(tmp_path):
     assert again.network_.layers[0].n_connections == model.network_.layers[0].n_connections
 
 
-def test_a_training_goes_on_only_within_the_same_limit(tmp_path):
+def test_training_continues_only_within_the_same_limit(tmp_path):
     def train(matrix):
         how = {**HOW, "callbacks": [Checkpoint(tmp_path)]}
         return SparseMLPClassifier(topology=[Within(matrix)], **how).fit(X, Y)
@@ -90,7 +90,7 @@ def test_a_training_goes_on_only_within_the_same_limit(tmp_path):
         train(other)
 
 
-def test_limits_go_through_cross_validation():
+def test_limits_work_in_cross_validation():
     model = SparseMLPClassifier(topology=[Within(ALLOWED)], **HOW)
     assert np.isfinite(cross_val_score(model, X, Y, cv=3)).all()
 
@@ -139,7 +139,7 @@ def test_a_strategy_that_grows_outside_is_stopped():
 
 
 @pytest.mark.parametrize("density", [0.0, -1.0, 1.5, float("nan")])
-def test_a_share_is_in_0_1(density):
+def test_the_density_of_a_limit_is_in_0_1(density):
     with pytest.raises(InvalidParameterError, match="share of the allowed positions"):
         Within(ALLOWED, density)
 

@@ -42,7 +42,7 @@ def test_every_parameter_is_in_the_table_with_a_check_or_checked_elsewhere():
         {"tol": 0},
     ],
 )
-def test_what_is_meant_well_passes(parameters):
+def test_valid_values_pass(parameters):
     check(**parameters)
 
 
@@ -90,7 +90,7 @@ def test_what_is_meant_well_passes(parameters):
         ({"verbose": -1}, "`verbose` must be"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_could(parameters, message):
+def test_invalid_values_are_refused_with_the_valid_ones(parameters, message):
     with pytest.raises(InvalidParameterError, match=message) as caught:
         check(**parameters)
     assert str(caught.value).startswith("Here: ")
@@ -111,7 +111,7 @@ def test_parameters_are_checked_by_fit_and_not_before():
         ({"random_state": -1}, "`random_state` must not be negative"),
     ],
 )
-def test_what_only_the_data_can_tell_is_said_by_fit(parameters, message):
+def test_errors_that_depend_on_the_data_are_raised_by_fit(parameters, message):
     with pytest.raises(InvalidParameterError, match=message):
         SparseMLPClassifier((5,), **parameters).fit(np.eye(3), [0, 1, 1])
 

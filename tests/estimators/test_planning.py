@@ -16,7 +16,7 @@ from tests.processes import IS_SANITIZED, run_python
 @pytest.mark.parametrize("widths", [(100, 50, 2), (30, 4), (5, 60, 70, 3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_working_space_is_what_native_code_takes(batch, widths, dtype, n_threads):
+def test_the_planned_workspace_is_that_of_native_code(batch, widths, dtype, n_threads):
     network = SparseMLP.start(widths, density=0.5, seed=0, dtype=dtype)
     expected = network.native("squared_error", n_threads).workspace_bytes(batch, n_threads)
     assert workspace_bytes(widths, batch, np.dtype(dtype).itemsize, n_threads) == expected
@@ -24,7 +24,7 @@ def test_working_space_is_what_native_code_takes(batch, widths, dtype, n_threads
 
 @pytest.mark.parametrize("solver", ["sgd", "adam"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_parameters_take_the_memory_that_was_planned(two_classes, solver, dtype):
+def test_parameters_use_the_planned_memory(two_classes, solver, dtype):
     model = SparseMLPClassifier((300,), density=0.2, solver=solver, dtype=dtype, max_iter=1)
     plan = model.plan(8, n_samples=90, n_outputs=2)
     network = model.fit(*two_classes).network_
@@ -35,7 +35,7 @@ def test_parameters_take_the_memory_that_was_planned(two_classes, solver, dtype)
     assert plan.widths == network.widths
 
 
-def test_a_plan_of_a_million_neurons_allocates_nothing_of_the_kind():
+def test_a_plan_of_a_million_neurons_allocates_little_memory():
     measured_speed.cache_clear()
     model = SparseMLPClassifier((500_000, 500_000), epsilon=10, batch_size=5, max_iter=5)
     tracemalloc.start()
@@ -59,13 +59,13 @@ def test_keeping_the_best_network_takes_memory_too():
     assert kept.peak_bytes == plain.peak_bytes + plain.parameter_bytes
 
 
-def test_a_small_network_plans_the_memory_that_samples_are_looked_at_with():
+def test_a_plan_of_a_small_network_includes_the_memory_to_check_samples():
     small, smaller = (SparseMLPRegressor((n,), density=0.5).plan(20) for n in (50, 5))
     assert small.peak_bytes == smaller.peak_bytes > 100 * small.parameter_bytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-@pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer has memory of its own beside all other")
+@pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer allocates additional memory")
 def test_memory_stays_within_the_plan():
     code = """
 import numpy as np
@@ -88,7 +88,7 @@ print(SparseMLPClassifier((30_000, 30_000), **how).plan(30_000, n_samples=20).pe
     assert 0.5 * planned < taken < 1.25 * planned
 
 
-def test_wide_minibatches_need_room_for_gradients():
+def test_a_plan_of_wide_minibatches_includes_gradients():
     narrow = SparseMLPClassifier((50,), density=0.5, batch_size=32).plan(20)
     wide = SparseMLPClassifier((50,), density=0.5, batch_size=33).plan(20)
     assert wide.workspace_bytes - narrow.workspace_bytes == (narrow.n_connections + 52) * 8
@@ -111,7 +111,7 @@ class ProcessorTime(Callback):
 
 
 @pytest.mark.slow
-def test_the_estimate_of_time_is_of_the_right_size():
+def test_the_estimated_time_has_the_right_order_of_magnitude():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 8000)).astype(np.float32)
     y = rng.integers(3, size=40)
@@ -120,5 +120,5 @@ def test_the_estimate_of_time_is_of_the_right_size():
     model = SparseMLPClassifier((6000, 6000), callbacks=epochs, **how)
     plan = model.plan(8000, n_samples=40, n_outputs=3)
     model.fit(X, y)
-    # What counts is that nobody is promised minutes and waits hours.
+    # Only the order of magnitude matters: minutes must not become hours.
     assert 0.2 < plan.seconds_per_epoch / min(epochs.seconds) < 5.0

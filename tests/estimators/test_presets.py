@@ -40,7 +40,7 @@ def test_the_paper_model_of_cll_has_the_connections_of_the_paper():
     assert abs(model.network_.n_connections - 409_033) < 409
 
 
-def test_what_is_given_wins_over_any_preset():
+def test_given_parameters_override_any_preset():
     given = {
         "hidden_layer_sizes": (7,),
         "density": 0.5,
@@ -125,7 +125,7 @@ def test_slopes_have_defaults_by_activation():
     assert settings(activation="leaky_relu", slope=0.2).slope == 0.2
 
 
-def test_given_topologies_tell_the_widths_of_hidden_layers():
+def test_given_topologies_define_the_widths_of_hidden_layers():
     wide = scipy.sparse.eye_array(11_340, 50)
     assert settings(topology=[wide]).hidden_layer_sizes == (50,)
     two = [wide, scipy.sparse.eye_array(50, 9)]

@@ -27,14 +27,14 @@ def fitted(digits):
     return SparseBernoulliRBM(40, n_iter=8, random_state=0).fit(digits)
 
 
-def test_it_has_the_connections_it_was_asked_for(digits, fitted):
+def test_the_machine_has_the_requested_connections(digits, fitted):
     assert fitted.components_.shape == (40, 64)
     assert fitted.components_.nnz == 11 * (64 + 40)
     few = SparseBernoulliRBM(40, density=0.1, n_iter=2, random_state=0).fit(digits)
     assert few.components_.nnz == 256
 
 
-def test_learning_makes_samples_likelier_and_others_not(digits, fitted):
+def test_training_raises_the_likelihood_of_samples_and_not_of_noise(digits, fitted):
     start = SparseBernoulliRBM(40, n_iter=1, learning_rate=1e-9, random_state=0).fit(digits)
     gains = fitted.score_samples(digits) - start.score_samples(digits)
     noise = np.random.default_rng(0).permutation(digits.ravel()).reshape(digits.shape)
@@ -44,7 +44,7 @@ def test_learning_makes_samples_likelier_and_others_not(digits, fitted):
     assert losses.mean() < -10 * losses.std() / np.sqrt(losses.size)
 
 
-def test_the_history_tells_of_better_reconstructions(digits, fitted):
+def test_the_recorded_reconstructions_improve(digits, fitted):
     errors = fitted.history_.column("loss")
     assert errors[-1] < errors[0]
     now = np.square(fitted.reconstruct(digits) - digits).mean()
@@ -65,7 +65,7 @@ def test_scores_are_what_scikit_learn_estimates(digits, fitted):
     assert abs(guesses.mean() - fitted.score_samples(binary).mean()) < 5 * error
 
 
-def test_epochs_one_by_one_come_to_the_same_as_fit(digits, fitted):
+def test_partial_fits_give_the_same_machine_as_fit(digits, fitted):
     by_parts = SparseBernoulliRBM(40, n_iter=8, random_state=0)
     for _ in range(8):
         by_parts.partial_fit(digits)
@@ -73,7 +73,7 @@ def test_epochs_one_by_one_come_to_the_same_as_fit(digits, fitted):
     assert_array_equal(by_parts.transform(digits), fitted.transform(digits))
 
 
-def test_going_on_from_a_pickle_is_exact(digits, fitted):
+def test_training_continues_exactly_from_a_pickle(digits, fitted):
     part = SparseBernoulliRBM(40, n_iter=8, random_state=0)
     for _ in range(5):
         part.partial_fit(digits)
@@ -121,7 +121,7 @@ def test_other_strategies_and_float64(digits):
     assert sum(rbm.history_.column("rewired")) > 0
 
 
-def test_width_costs_connections_and_not_their_square():
+def test_memory_depends_on_connections_and_not_on_positions():
     # A dense matrix of weights would take 40 GB.
     rng = np.random.default_rng(0)
     x = scipy.sparse.random_array((4, 100_000), density=0.01, rng=rng, dtype=np.float32)
@@ -131,7 +131,7 @@ def test_width_costs_connections_and_not_their_square():
     assert np.isfinite(rbm.score_samples(x)).all()
 
 
-def test_what_was_asked_for_and_what_came_of_it_is_told(digits, capsys):
+def test_the_report_has_requested_and_achieved_density(digits, capsys):
     SparseBernoulliRBM(40, density=0.1, n_iter=2, verbose=True, random_state=0).fit(digits)
     printed = capsys.readouterr().out
     assert "requested  achieved" in printed
@@ -156,7 +156,7 @@ def test_a_wrong_parameter_is_named(digits, given, said):
         SparseBernoulliRBM(**given).fit(digits)
 
 
-def test_values_that_are_no_probabilities_are_warned_of(digits):
+def test_values_outside_0_1_give_a_warning(digits):
     with pytest.warns(OutOfRangeWarning, match="from 0 to 16"):
         SparseBernoulliRBM(10, n_iter=1, random_state=0).fit(16 * digits)
 

@@ -49,7 +49,7 @@ def test_several_targets(two_classes):
     assert small().fit(X, X[:, 0]).predict(X).shape == (90,)
 
 
-def test_constant_targets_are_predicted_as_they_are(two_classes):
+def test_constant_targets_are_predicted_exactly(two_classes):
     X, _ = two_classes
     model = small(early_stopping=True).fit(X, np.full(90, 7.0))
     assert_allclose(model.predict(X), 7.0)

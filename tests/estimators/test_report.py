@@ -1,7 +1,7 @@
 from ratoon import SparseMLPClassifier
 
 
-def test_the_report_says_what_was_asked_for_and_what_became_of_it(two_classes):
+def test_the_report_has_requested_and_achieved_values(two_classes):
     model = SparseMLPClassifier((40,), epsilon=2, evolution="set", max_iter=4, random_state=0)
     report = model.fit(*two_classes).report_
     first, last = report.layers
@@ -25,7 +25,7 @@ def test_the_report_is_a_table_in_text_and_in_a_notebook(two_classes):
     assert "8 -&gt; 40" in html
 
 
-def test_rewirings_are_counted_on_when_training_goes_on(two_classes):
+def test_rewirings_are_counted_across_continued_training(two_classes):
     X, y = two_classes
     model = SparseMLPClassifier((40,), density=0.25, evolution="set", max_iter=3, random_state=0)
     for _ in range(3):

@@ -134,6 +134,6 @@ def test_the_autoencoder_selects_correlated_features_without_labels():
     x[:, 0] = 7.0
     selector = SparseAutoencoderSelector(5, n_repeats=2, random_state=0).fit(x)
     assert selector.get_support(indices=True).tolist() == [30, 31, 32, 33, 34]
-    assert selector.strength_[0] == 0.0, "a constant feature has nothing to tell"
+    assert selector.strength_[0] == 0.0, "a constant feature has no information"
     with pytest.raises(InvalidParameterError, match="noise"):
         SparseAutoencoderSelector(noise=-1.0).fit(x)

@@ -35,7 +35,7 @@ def as_old_file(model, **parameters):
 # ---------------------------------------------------------------------------------- with the fit
 
 
-def test_the_report_is_about_the_fit_and_not_about_the_parameters_of_today(two_classes):
+def test_the_report_describes_the_fit_and_not_changed_parameters(two_classes):
     model = fitted(two_classes)
     before = str(model.report_)
     model.set_params(density=0.9, solver=SGD(), hidden_layer_sizes=(3,), max_iter=99)

@@ -17,7 +17,7 @@ def small(**parameters):
 
 
 class Recorder:
-    """A callback of scikit-learn that writes down what it is told."""
+    """A callback of scikit-learn that records its calls."""
 
     def __init__(self, stop_after=None):
         self.events, self.scores, self.stop_after = [], [], stop_after
@@ -38,7 +38,7 @@ class Recorder:
         return context.task_id == self.stop_after and context.task_name == "epoch"
 
 
-def test_a_fit_is_a_task_and_every_epoch_one_below_it(two_classes):
+def test_a_fit_is_a_task_and_every_epoch_its_subtask(two_classes):
     recorder = Recorder()
     small(max_iter=2).set_callbacks(recorder).fit(*two_classes)
     assert recorder.events == [
@@ -53,13 +53,13 @@ def test_a_fit_is_a_task_and_every_epoch_one_below_it(two_classes):
     ]
 
 
-def test_the_estimator_shown_after_an_epoch_is_as_if_training_had_ended_there(two_classes):
+def test_callbacks_get_the_estimator_as_after_a_training_of_that_many_epochs(two_classes):
     recorder = Recorder()
     model = small().set_callbacks(recorder).fit(*two_classes, eval_set=two_classes)
     assert recorder.scores == [*model.validation_scores_, model.score(*two_classes)]
 
 
-def test_a_callback_may_end_training(two_classes):
+def test_a_callback_can_end_training(two_classes):
     recorder = Recorder(stop_after=1)
     model = small().set_callbacks(recorder).fit(*two_classes)
     assert model.n_iter_ == 2

@@ -145,7 +145,7 @@ def test_parameters_that_cannot_be_written_give_a_warning_twice(two_classes):
         lambda c, a, n: n.extend(2 * n),
     ],
 )
-def test_a_state_that_makes_no_estimator_is_refused(two_classes, change):
+def test_an_invalid_state_of_an_estimator_is_refused(two_classes, change):
     model = SparseMLPClassifier((5,), max_iter=2, random_state=0).fit(*two_classes)
     config, arrays, networks = to_state(model)
     config = json.loads(json.dumps(config))

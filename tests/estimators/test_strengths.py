@@ -10,7 +10,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.strengths import strengths
 from ratoon.evolution import GuidedSET
 
-TOLD = slice(0, 5)
+INFORMATIVE = slice(0, 5)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def data():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((90, 60))
     y = np.arange(90) % 3
-    x[:, TOLD] += 2.0 * (y[:, None] - 1)
+    x[:, INFORMATIVE] += 2.0 * (y[:, None] - 1)
     return x, y
 
 
@@ -26,9 +26,9 @@ def model(**given):
     return SparseMLPClassifier((40,), epsilon=5, max_iter=8, random_state=0, **given)
 
 
-def share_of_told(estimator):
+def share_of_informative(estimator):
     degrees = estimator.network_.layers[0].topology.degrees()[0]
-    return degrees[TOLD].sum() / degrees.sum()
+    return degrees[INFORMATIVE].sum() / degrees.sum()
 
 
 @pytest.mark.parametrize("start", ["f", "mutual_info", "l1"])
@@ -36,7 +36,7 @@ def test_first_connections_follow_the_measured_strength(start, data):
     fitted = model(start=start, evolution="static").fit(*data)
     plain = model(evolution="static").fit(*data)
     assert fitted.network_.n_connections == plain.network_.n_connections
-    assert share_of_told(fitted) > 2 * share_of_told(plain)
+    assert share_of_informative(fitted) > 2 * share_of_informative(plain)
 
 
 def test_strengths_are_given_or_come_from_another_network(data):
@@ -57,7 +57,7 @@ def test_sparse_samples_have_the_strengths_of_dense_ones(measure, data):
     assert_allclose(found[1], found[0], rtol=1e-6 if measure == "f" else 0.05, atol=1e-2)
 
 
-def test_rows_of_weight_0_are_not_looked_at(data):
+def test_rows_of_weight_0_do_not_affect_strengths(data):
     x, y = data[0].copy(), np.eye(3)[data[1]]
     weights = np.r_[np.ones(60), np.zeros(30)]
     for measure in ("f", "mutual_info", "l1"):
@@ -68,7 +68,7 @@ def test_rows_of_weight_0_are_not_looked_at(data):
 def test_growth_is_guided_by_the_training_rows(data):
     guided = model(evolution=GuidedSET(until=1.0)).fit(*data)
     plain = model(evolution=GuidedSET(np.ones(60), until=1.0)).fit(*data)
-    assert share_of_told(guided) > 1.5 * share_of_told(plain)
+    assert share_of_informative(guided) > 1.5 * share_of_informative(plain)
 
 
 def test_a_guided_network_is_saved_and_trained_on(data, tmp_path):
@@ -83,12 +83,12 @@ def test_a_guided_network_is_saved_and_trained_on(data, tmp_path):
 def test_a_continuous_target_has_strengths_too():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 50))
-    y = x[:, TOLD].sum(axis=1)
+    y = x[:, INFORMATIVE].sum(axis=1)
     fitted = SparseMLPRegressor((30,), epsilon=4, start="f", max_iter=2, random_state=0).fit(x, y)
-    assert share_of_told(fitted) > 0.2
+    assert share_of_informative(fitted) > 0.2
 
 
-def test_what_is_no_strength_is_refused(data):
+def test_invalid_strengths_are_refused(data):
     with pytest.raises(InvalidParameterError, match="'mutual_info'"):
         model(start="anova").fit(*data)
     with pytest.raises(InvalidInputError, match="60 finite numbers"):

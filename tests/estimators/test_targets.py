@@ -16,12 +16,12 @@ from ratoon.estimators.targets import (
 LOSSES = ["softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error"]
 
 
-def test_smoothing_spreads_a_share_over_all_classes():
+def test_smoothing_spreads_a_fraction_over_all_classes():
     targets = encode_labels(np.array([2]), 4, loss=LOSSES[0], smoothing=0.2)
     assert_allclose(targets, [[0.05, 0.05, 0.85, 0.05]])
 
 
-def test_a_squared_loss_aims_at_plus_and_minus_one():
+def test_targets_of_a_squared_loss_are_plus_and_minus_one():
     targets = encode_labels(np.array([1]), 2, loss="squared_error", smoothing=0.0)
     assert_allclose(targets, [[-1.0, 1.0]])
 
@@ -39,7 +39,7 @@ def test_logarithms_do_not_underflow_under_softmax():
     assert_allclose(log_class_probabilities(LOSSES[0], outputs), [[-2000.0, 0.0]])
 
 
-def test_labels_of_their_own_need_not_sum_to_one():
+def test_probabilities_of_several_labels_need_not_sum_to_one():
     assert_allclose(label_probabilities("sigmoid_cross_entropy", np.zeros((1, 2))), [[0.5, 0.5]])
     assert_allclose(label_probabilities("squared_error", np.array([[3.0, 0.0]])), [[1.0, 0.5]])
 

@@ -28,9 +28,11 @@ def test_large_work_is_shared_by_all_cores_up_to_a_limit(monkeypatch):
     assert threads_for(None, SMALL_WORK) == threads.MOST_THREADS
 
 
-@pytest.mark.parametrize(("told", "cores"), [("3", 3), ("3,2", 3), ("64", 8), ("", 8), ("x", 8)])
-def test_the_environment_may_lower_the_number_of_cores(monkeypatch, told, cores):
-    monkeypatch.setenv("OMP_NUM_THREADS", told)
+@pytest.mark.parametrize(
+    ("variable", "cores"), [("3", 3), ("3,2", 3), ("64", 8), ("", 8), ("x", 8)]
+)
+def test_the_environment_can_lower_the_number_of_cores(monkeypatch, variable, cores):
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert available_cores() == cores
 
 
@@ -48,7 +50,7 @@ def test_other_values_are_refused(n_jobs):
         threads_for(n_jobs, 1)
 
 
-def test_workers_of_joblib_are_told_their_share(monkeypatch):
+def test_workers_of_joblib_use_their_part_of_the_cores(monkeypatch):
     monkeypatch.undo()
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         [found] = joblib.Parallel(n_jobs=2)([joblib.delayed(available_cores)()])
@@ -65,8 +67,8 @@ def cores_found_after(preparation):
     return int(done.stdout)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system knows no affinity")
-def test_a_process_that_may_use_one_core_uses_one():
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no CPU affinity")
+def test_a_process_with_one_allowed_core_uses_one_thread():
     assert (
         cores_found_after("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n")
         == 1

@@ -1,7 +1,7 @@
 """Reference implementations of every method on dense matrices with masks, for small networks.
 
-Nothing here is shared with the library.  Where a method draws at random, the twin is told what the
-library drew and checks that it was allowed; so topologies can be compared position by position.
+Nothing here is shared with the library.  Where a method draws at random, the twin gets what the
+library drew and checks that it was allowed, so topologies can be compared position by position.
 """
 
 import math
@@ -58,12 +58,12 @@ class Dense:
         self.weights.ravel()[self.drawn] = 0.0
 
 
-def proportional(total, weights, room):
-    """Share out as an exact proportion would, one connection at a time to whoever lacks most."""
+def proportional(total, weights, limits):
+    """Split in proportion, one connection at a time to the part with the largest deficit."""
     weights = np.asarray(weights, dtype=float)
-    given = np.zeros(len(room), dtype=int)
+    given = np.zeros(len(limits), dtype=int)
     while given.sum() < total:
-        open_ = given < np.asarray(room)
+        open_ = given < np.asarray(limits)
         rest = total - given[~open_].sum()
         target = np.where(open_, rest * weights / weights[open_].sum(), -np.inf)
         given[np.argmax(target - given)] += 1

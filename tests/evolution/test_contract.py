@@ -90,7 +90,7 @@ def test_connections_values_and_momentum_stay_together(strategy):
             assert_consistent(layer, rewiring)
 
 
-def test_the_number_of_connections_is_what_is_promised(name, strategy):
+def test_the_number_of_connections_is_that_of_the_contract(name, strategy):
     start = [layer.topology.n_connections for layer in network()]
     for number, (layers, rewirings, _) in enumerate(evolve(strategy, network())):
         before = [layer.topology.n_connections for layer in layers]
@@ -157,13 +157,13 @@ def test_a_state_read_from_a_file_gives_the_same_rewirings(strategy):
 
 @pytest.mark.parametrize("widths", [(1, 1), (1, 5, 1), (9, 1, 9), (2, 2, 2, 2)])
 @pytest.mark.parametrize("density", [0.01, 0.5, 1.0])
-def test_tiny_and_full_layers_survive(strategy, widths, density):
+def test_tiny_and_full_layers_can_be_rewired(strategy, widths, density):
     for layers, rewirings, _ in evolve(strategy, network(widths=widths, density=density)):
         for layer, rewiring in zip(layers, rewirings, strict=True):
             assert_consistent(layer, rewiring)
 
 
-def test_a_layer_without_connections_among_others_survives(strategy):
+def test_a_layer_without_connections_can_be_rewired_among_others(strategy):
     layers = network()
     layers[1] = layer_state(Topology.random((30, 25), 0, seed=0))
     for before, rewirings, _ in evolve(strategy, layers):
@@ -249,7 +249,7 @@ def test_the_in_place_rewiring_equals_the_general_one_bit_for_bit(strategy):
         assert_array_equal(ours, theirs)
 
 
-def test_parameters_are_kept_and_shown(strategy):
+def test_parameters_are_attributes_and_in_the_repr(strategy):
     assert repr(strategy).startswith(type(strategy).__name__)
     assert strategy == type(strategy)(
         **{f: getattr(strategy, f) for f in strategy.__dataclass_fields__}

@@ -77,7 +77,7 @@ def test_the_age_of_a_connection_counts_from_its_last_growth():
     assert [a.tolist() for a in recorder.births_at(3, 0)] == [[0, 1, 7], [0, 3, 3]]
 
 
-def test_a_recording_survives_a_file():
+def test_a_recording_can_be_saved_and_loaded():
     recorder, _ = recorded(SET(), with_strength=True)
     buffer = io.BytesIO()
     np.savez(buffer, **recorder.to_arrays())

@@ -68,7 +68,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_fields_keep_their_order_and_survive_a_pickle(name):
+def test_fields_keep_their_order_and_can_be_pickled(name):
     strategy = make_strategy(name)
     assert [field.name for field in fields(strategy)] == FIELDS[name].split()
     assert pickle.loads(pickle.dumps(strategy)) == strategy

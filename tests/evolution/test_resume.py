@@ -107,12 +107,12 @@ def test_the_number_of_threads_changes_no_bit(strategy):
 
 
 def test_callbacks_change_no_bit(strategy):
-    alone, heard = training(strategy, start()), training(strategy, start())
+    alone, observed = training(strategy, start()), training(strategy, start())
     listener = Listener()
-    heard.callbacks.append(listener)
+    observed.callbacks.append(listener)
     alone.run()
-    heard.run()
-    assert_same_network(alone.network, heard.network)
+    observed.run()
+    assert_same_network(alone.network, observed.network)
     if strategy.schedule.until > 0:
         assert listener.grown, "or nothing was tested"
         assert sum(alone.history.column("rewired")) == sum(map(sum, listener.grown))

@@ -34,7 +34,7 @@ def watched(strategy, layers):
     return state
 
 
-def test_growth_goes_where_momentum_is_largest():
+def test_connections_grow_where_momentum_is_largest():
     strategy = SNFS(zeta=0.5, momentum=0.5)
     state = watched(strategy, [layer(1.0)])
     assert_array_equal(state["0.x"] @ state["0.d"].T, [[1, 3], [0, 3]])

@@ -14,7 +14,7 @@ SCRIPTS = sorted((ROOT / "examples").glob("plot_*.py"))
 # Figures that a script prints, and the least they must be.  With generous margins: they are there
 # to notice that an example has stopped working, not to measure.
 LEAST = {
-    "plot_1_first_steps": (r"never seen: ([\d.]+)", 0.6),
+    "plot_1_first_steps": (r"test samples: ([\d.]+)", 0.6),
     "plot_2_gene_expression": (r"inside each fold: accuracy ([\d.]+)", 0.6),
     "plot_3_sparse_text": (r"accuracy: ([\d.]+)", 0.9),
     "plot_4_comparing_strategies": (r"RigL +last epoch ([\d.]+)", 0.8),

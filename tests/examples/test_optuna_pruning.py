@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_hopeless_trials_are_given_up():
+def test_some_trials_are_pruned():
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLE)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},

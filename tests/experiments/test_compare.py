@@ -1,4 +1,4 @@
-"""Comparisons are paired, corrected, and know what chance looks like."""
+"""Comparisons are paired, corrected, and at chance for permuted labels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tasks come back in order, whoever does them, and samples are mapped rather than copied."""
+"""Results have the order of the tasks, and samples are memory-mapped instead of copied."""
 
 import joblib
 import numpy as np

@@ -83,7 +83,7 @@ def test_a_table_of_the_paper_is_that_of_one_process(backend):
 
 
 def kind_and_threads(x):
-    """Fit what is worth several threads; tell what x is, and how many threads there were."""
+    """Fit a model large enough for several threads; return the type of x and the threads."""
     model = SparseMLPClassifier((200,), density=1.0, batch_size=64, max_iter=1, random_state=0)
     y = np.arange(x.shape[0]) % 2
     threads = [_native.pool_size() + 1 for n in (None, 2) if model.set_params(n_jobs=n).fit(x, y)]

@@ -97,12 +97,16 @@ def test_recorded_runs_are_not_timed_if_there_are_others():
 
 
 def test_every_split_has_every_strategy_and_the_first_is_recorded(data):
-    told = []
+    reported = []
     found = compare_strategies(
-        *data, known_strategies(["static", "rigl"]), n_splits=2, settings=SETTINGS, tell=told.append
+        *data,
+        known_strategies(["static", "rigl"]),
+        n_splits=2,
+        settings=SETTINGS,
+        tell=reported.append,
     )
     assert [(one.strategy, one.split) for one in found.runs] == [
         ("static", 0), ("rigl", 0), ("static", 1), ("rigl", 1),
     ]  # fmt: skip
-    assert told == list(found.runs)
+    assert reported == list(found.runs)
     assert_array_equal([one.explored is None for one in found.runs], [False, False, True, True])

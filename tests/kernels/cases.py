@@ -1,4 +1,4 @@
-"""Layers of every kind with values to go, and how close a kernel must come to its twin."""
+"""Layers of every kind with values, and the tolerance of a kernel against its twin."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ DTYPES = [np.float32, np.float64]
 
 # How far a kernel may be from its twin, which computes in float64, as a fraction of the sum of the
 # magnitudes that were added up.  One rounding is 6e-8 of it in float32 and 1.1e-16 in float64;
-# those of n additions come to about sqrt(n) of them, so this leaves room for 25,000 additions.
+# those of n additions come to about sqrt(n) of them, so this allows 25,000 additions.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 

@@ -17,40 +17,40 @@ from tests.processes import with_tests_importable
 
 def test_an_exception_of_a_progress_function_ends_training_and_leaves_the_network_usable():
     job = Job(n_threads=2)
-    told = []
+    reported = []
 
     def progress(done):
-        told.append(done)
-        if len(told) == 3:
+        reported.append(done)
+        if len(reported) == 3:
             raise Raised
 
     with pytest.raises(Raised):
         endless(job, progress)
 
-    assert told == sorted(set(told)), "steps are counted upwards"
+    assert reported == sorted(set(reported)), "steps are counted upwards"
     assert all(np.isfinite(array).all() for array in job.arrays)
     assert job.train().steps_done == 6
     assert np.isfinite(job.network.predict(as_samples(job.x, np.float32))).all()
 
 
-def test_an_interrupted_training_has_made_whole_steps():
+def test_an_interrupted_training_ends_after_a_whole_step():
     job, again = Job(n_threads=2), Job(n_threads=1)
-    told = []
+    reported = []
 
     def progress(done):
-        told.append(done)
+        reported.append(done)
         raise Raised
 
     with pytest.raises(Raised):
         endless(job, progress)
-    order = np.tile(np.arange(24), 1 + told[0] // 3)[: 8 * told[0]]
+    order = np.tile(np.arange(24), 1 + reported[0] // 3)[: 8 * reported[0]]
     again.network.train(
         as_samples(again.x, np.float32),
         again.y,
         order,
         8,
         Rule.MOMENTUM,
-        [Step(lr=0.01, mu=0.9)] * told[0],
+        [Step(lr=0.01, mu=0.9)] * reported[0],
     )
     assert again.result() == job.result()
 

@@ -1,4 +1,4 @@
-"""Which instruction set is used, and that they agree."""
+"""The choice of the instruction set, and agreement between instruction sets."""
 
 import numpy as np
 import pytest
@@ -22,11 +22,11 @@ def test_an_instruction_set_is_used_within_its_block_only():
     assert available_isas()[-1] == "baseline"
 
 
-@pytest.mark.parametrize("wish", ["baseline", "mmx"])
-def test_the_environment_names_the_instruction_set(wish):
+@pytest.mark.parametrize("requested", ["baseline", "mmx"])
+def test_the_environment_names_the_instruction_set(requested):
     script = "from ratoon.kernels import current_isa; print(current_isa())"
-    done = run_python(script, RATOON_ISA=wish)
-    if wish == "mmx":
+    done = run_python(script, RATOON_ISA=requested)
+    if requested == "mmx":
         assert "'mmx' is not available here; available: " in done.stderr
         assert done.returncode == 1
     else:

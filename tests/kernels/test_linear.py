@@ -192,7 +192,7 @@ def test_activations_keep_nan(kind):
     seed=st.integers(0, 2**64 - 1),
     dtype=st.sampled_from(DTYPES),
 )
-def test_dropout_drops_what_its_twin_drops(rate, size, seed, dtype):
+def test_dropout_drops_the_entries_that_its_twin_drops(rate, size, seed, dtype):
     ours, twin = np.ones(size, dtype=dtype), np.ones(size, dtype=dtype)
     kernels.drop(rate, ours, seed=seed)
     reference.drop(rate, twin, seed=seed)

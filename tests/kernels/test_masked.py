@@ -87,7 +87,7 @@ def test_threads_change_no_bit(n_threads):
     assert bits[0] == bits[1]
 
 
-def test_a_prediction_after_training_is_that_of_the_weights():
+def test_predictions_after_training_use_the_new_weights():
     model = model_of(48, 18, 0.6)
     network, (x, targets, _) = model.native(), data_for(model, N_ROWS)
     samples, order = as_samples(x, np.float32), np.arange(N_ROWS)

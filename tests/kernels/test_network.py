@@ -1,4 +1,4 @@
-"""A network beside its twin, which computes the same in float64 and in plain NumPy."""
+"""A network compared with its twin, which computes the same in float64 with NumPy."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Steps and losses beside derivatives taken numerically."""
+"""Steps and losses compared with numerical derivatives."""
 
 import numpy as np
 import pytest

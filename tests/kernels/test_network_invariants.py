@@ -1,4 +1,4 @@
-"""What changes no bit of a training or prediction, and what stops or leaves one unchanged."""
+"""What changes no bit of a training or prediction, and what stops one."""
 
 import numpy as np
 import pytest

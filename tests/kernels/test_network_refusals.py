@@ -82,7 +82,7 @@ def test_layers_of_mismatched_widths_are_refused():
 
 @pytest.mark.parametrize("options", [{"activation": "relu"}, {"dropout": 0.5}])
 def test_training_needs_a_linear_output_layer(options):
-    # The loss is told the raw output: what came after it would have no part in the gradient.
+    # The loss gets the raw output: an activation after it would not be part of the gradient.
     network = NativeNetwork(np.float64, "squared_error", 1)
     network.add_layer(Topology.full((2, 1)), np.ones(2), np.ones(1), **options)
     x, y = as_samples(np.ones((1, 2)), np.float64), np.ones((1, 1))

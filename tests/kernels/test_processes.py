@@ -19,7 +19,7 @@ def test_a_forked_child_trains_with_threads_of_its_own():
 
     assert in_fork(child)
     assert in_fork(lambda: in_fork(child)), "and so does its own child"
-    assert trained(n_threads=2) == expected, "and the parent goes on"
+    assert trained(n_threads=2) == expected, "the parent continues"
 
 
 @needs_fork

@@ -1,4 +1,4 @@
-"""The twins against what they are twins of: formulas, dense matrices, published numbers."""
+"""The twins compared with formulas, dense matrices and published numbers."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_distinct_numbers_are_distinct_sorted_and_as_many_as_asked(total, data):
 
 
 @pytest.mark.parametrize("count", [-1, 11])
-def test_more_numbers_than_there_are_cannot_be_drawn(count):
+def test_more_distinct_numbers_than_exist_are_refused(count):
     with pytest.raises(InvalidInputError):
         reference.draw_distinct(10, count, seed=0)
 

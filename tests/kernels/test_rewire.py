@@ -143,7 +143,7 @@ def test_a_worked_example():
     assert n_grown == 2
 
 
-def test_of_equal_weights_those_in_lower_slots_go_first():
+def test_of_equal_weights_those_in_lower_slots_are_pruned_first():
     topology = Topology.random((300, 200), 5000, seed=0)
     weights = np.where(np.arange(5000) % 2 == 0, 0.5, -0.5).astype(np.float32)
     slots = np.arange(1, 5001, dtype=np.float32)
@@ -155,7 +155,7 @@ def test_of_equal_weights_those_in_lower_slots_go_first():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_nan_weights_do_no_harm(dtype):
+def test_rewiring_nan_weights_agrees_with_the_twin(dtype):
     topology = Topology.random((100, 80), 2000, seed=0)
     weights = weights_of("usual", 2000, dtype, 0)
     weights[::7] = np.nan
@@ -188,7 +188,7 @@ def test_zeta_0_changes_nothing_and_zeta_near_1_replaces_everything():
     assert after == Topology.random((100, 80), 2000, seed=1), "as if drawn from nothing"
 
 
-def test_a_full_layer_loses_weights_but_no_connection():
+def test_a_full_layer_keeps_all_connections():
     topology = Topology.full((30, 20))
     weights = weights_of("usual", 600, np.float32, 0)
     after, n_grown = rewire_by_sign(topology, weights, [], 0.3, seed=1)
@@ -218,7 +218,7 @@ def test_the_number_of_threads_changes_nothing(shape, n):
     assert len(results) == 1
 
 
-def test_rewiring_again_and_again_keeps_the_count_and_reaches_everywhere():
+def test_repeated_rewiring_keeps_the_count_and_reaches_every_position():
     topology = Topology.random((40, 30), 200, seed=0)
     rng = np.random.default_rng(0)
     seen = set(topology.positions.tolist())

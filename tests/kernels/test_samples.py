@@ -1,4 +1,4 @@
-"""Samples as they come: every kind of array and sparse matrix, and damaged ones."""
+"""Samples: every kind of array and sparse matrix, and damaged ones."""
 
 import gc
 import subprocess
@@ -20,7 +20,7 @@ from tests.kernels.cases import RTOL
 
 
 def network_for(n_in, dtype=np.float32):
-    """Return a network of two layers whose outputs tell features apart."""
+    """Return a network of two layers whose outputs distinguish features."""
     network = NativeNetwork(dtype, "squared_error", 1)
     rng = np.random.default_rng(0)
     for topology in (
@@ -297,7 +297,7 @@ def test_a_network_keeps_its_arrays_alive_and_releases_them():
     assert gone() is None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is told in other units")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems report memory in other units")
 def test_hundreds_of_calls_leak_no_memory():
     # In a process of its own, so that nothing else moves its memory.
     script = """

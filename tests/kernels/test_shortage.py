@@ -1,4 +1,4 @@
-"""Too little memory: an error, and everything usable afterwards."""
+"""Too little memory raises an error and leaves everything usable."""
 
 import sys
 
@@ -38,7 +38,7 @@ def with_room(megabytes, work):
 @needs_fork
 @forks
 @needs_limits
-def test_a_memory_shortage_raises_or_slows_down_and_never_ends_the_process():
+def test_a_memory_shortage_raises_an_error_or_slows_down_but_does_not_end_the_process():
     expected = trained(n_threads=7)
 
     def child(megabytes):

@@ -73,7 +73,7 @@ def test_a_network_in_use_refuses_a_second_call():
                 call()
             refused.append(done)
 
-    while not refused:  # progress is told every 20 ms, so a short training may pass without
+    while not refused:  # progress is reported every 20 ms, so a short training may end without
         job.train(epochs=20, progress=meddle)
     assert job.network.predict(samples).shape == (24, 3), "and is free again afterwards"
 

@@ -25,7 +25,7 @@ def test_other_number_types_are_refused(dtype):
         checked_dtype(dtype)
 
 
-def test_scaling_of_another_type_leaves_out_what_was_left_out():
+def test_converted_scaling_has_no_steps_that_the_original_has_not():
     scaling = Scaling(shift=np.arange(3.0), clip=5.0).of_type(np.float32)
     assert scaling.shift.dtype == np.float32
     assert_array_equal(scaling.shift, [0, 1, 2])

@@ -148,6 +148,6 @@ def test_rmsprop_by_hand():
 @pytest.mark.parametrize(
     "how", [{"beta_2": 1.0}, {"adam_eps": 0.0}, {"weight_decay": -1.0}], ids=str
 )
-def test_rmsprop_refuses_what_makes_no_sense(how):
+def test_rmsprop_refuses_invalid_values(how):
     with pytest.raises(InvalidParameterError, match=next(iter(how))):
         RMSprop(**how)

@@ -37,7 +37,7 @@ def trained():
     return b"".join(layer.weights.tobytes() for layer in model.network_.layers)
 
 
-def tell(pipe):
+def send_trained(pipe):
     pipe.send_bytes(trained())
 
 
@@ -45,7 +45,7 @@ def in_child(kind):
     """Return what a child trained, or None if it hung or died."""
     context = multiprocessing.get_context(kind)
     receiving, sending = context.Pipe(duplex=False)
-    child = context.Process(target=tell, args=(sending,))
+    child = context.Process(target=send_trained, args=(sending,))
     with warnings.catch_warnings():
         # From Python 3.12 on, forking with threads running warns; that it works is the claim.
         warnings.simplefilter("ignore", DeprecationWarning)

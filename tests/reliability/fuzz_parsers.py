@@ -1,10 +1,10 @@
-"""Feed our own parsers with mutants and with nonsense for a while.
+"""Feed ratoon's parsers with mutants and random input for some time.
 
     python tests/reliability/fuzz_parsers.py --seconds 60
 
 Readers of data files, the header of model files, strict JSON, and the state of estimators.  Each
 may accept an input or refuse it with one of ratoon's own exceptions; anything else ends the run and
-is told with the seed that makes the input again.  Prints a JSON object.
+is reported with the seed that reproduces the input.  Prints a JSON object.
 """
 
 import argparse

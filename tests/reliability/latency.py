@@ -1,11 +1,11 @@
-"""Press Ctrl-C at random moments, and measure how long it takes until KeyboardInterrupt is there.
+"""Send Ctrl-C at random times, and measure the time until KeyboardInterrupt is raised.
 
     python tests/reliability/latency.py --tries 200
 
-A child is busy in native code, the parent sends SIGINT and writes down the time; the child does so
-when the exception arrives, and then shows that its objects still work.  Two times are told: by the
-clock, and in seconds of the child's own processor time, which others on the machine do not change.
-Prints a JSON object.
+A child is busy in native code, the parent sends SIGINT and records the time; the child records
+when the exception arrives, and then checks that its objects still work.  Two times are reported:
+by the clock, and the child's processor time, which other processes do not change.  Prints a JSON
+object.
 """
 
 import argparse
@@ -91,17 +91,17 @@ KINDS = {
 
 
 def in_child(kind, ready, result):
-    """Work until interrupted; tell when that was."""
+    """Work until interrupted, and send the time."""
     work, still_works = KINDS[kind]()
-    told = None
+    interrupted_at = None
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(ready, b"r")
         work()
     except KeyboardInterrupt:
-        told = [time.monotonic(), time.process_time()]
-    assert told is not None
-    os.write(result, json.dumps([*told, still_works()]).encode())
+        interrupted_at = [time.monotonic(), time.process_time()]
+    assert interrupted_at is not None
+    os.write(result, json.dumps([*interrupted_at, still_works()]).encode())
 
 
 def processor_time(pid):
@@ -128,12 +128,12 @@ def one_try(kind, wait):
     sent, used = time.monotonic(), processor_time(child)
     os.kill(child, signal.SIGINT)
     with os.fdopen(answer, "rb") as file:
-        told = file.read()
+        sent_back = file.read()
     os.waitpid(child, 0)
     os.close(reading)
-    if not told:
+    if not sent_back:
         return None
-    raised, used_then, works = json.loads(told)
+    raised, used_then, works = json.loads(sent_back)
     return raised - sent, used_then - used, works
 
 

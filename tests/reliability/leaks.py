@@ -1,4 +1,4 @@
-"""Fit again and again in one process, and tell what it holds then.
+"""Fit repeatedly in one process, and report its memory, files and threads.
 
     python tests/reliability/leaks.py --first 100 --last 1000
 

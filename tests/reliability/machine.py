@@ -1,6 +1,6 @@
 """Estimators and trainings that are stopped, copied, saved and disturbed at any time.
 
-Beside each walks a shadow that is left in peace.  Whatever is done in between, both must hold the
+Each has an undisturbed copy.  Whatever is done in between, both must have the
 same bits, and every topology must be one: sorted, without duplicates, of a constant count.
 """
 

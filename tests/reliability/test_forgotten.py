@@ -1,4 +1,4 @@
-"""Memory that nothing points to any more, as the address sanitizer finds it."""
+"""Memory leaks, as found by the address sanitizer."""
 
 import re
 
@@ -33,17 +33,17 @@ OURS = re.compile(r"ratoon::|nanobind::|/_native\.")
 
 
 def report(n_rounds, n_forgotten=0):
-    """Return what is told as forgotten after so many rounds of fitting, saving and loading."""
+    """Return the leaks reported after some rounds of fitting, saving and loading."""
     options = "detect_leaks=1:leak_check_at_exit=0:log_path=stderr"
     found = run_python(SCRIPT, n_rounds, n_forgotten, timeout=600, ASAN_OPTIONS=options)
     assert found.returncode == 0, found.stderr
     return found.stderr
 
 
-def test_native_code_forgets_no_memory():
+def test_native_code_leaks_no_memory():
     assert not OURS.search(report(n_rounds=30))
 
 
-def test_what_is_forgotten_is_found():
+def test_a_leak_is_found():
     # Or else a search that never finds anything would pass for good news.
     assert OURS.search(report(n_rounds=0, n_forgotten=3))

@@ -1,4 +1,4 @@
-"""Short walks of the machines; `tests/soak` lets them walk for long."""
+"""Short runs of the state machines; `tests/soak` has long ones."""
 
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -15,9 +15,9 @@ SHORT = settings(
 )
 
 
-def test_an_estimator_is_the_same_whatever_happens_between_two_epochs():
+def test_actions_between_two_epochs_do_not_change_an_estimator():
     run_state_machine_as_test(EstimatorMachine, settings=SHORT)
 
 
-def test_a_training_that_ends_anywhere_goes_on_to_the_same_bits():
+def test_a_training_interrupted_anywhere_continues_to_the_same_bits():
     run_state_machine_as_test(CheckpointMachine, settings=SHORT)

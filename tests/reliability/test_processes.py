@@ -1,4 +1,4 @@
-"""Leaks, children and Ctrl-C, briefly; `tests/soak` does the same for as long as one likes."""
+"""Leaks, children and Ctrl-C, briefly; `tests/soak` does the same for longer."""
 
 import sys
 

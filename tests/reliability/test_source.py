@@ -65,5 +65,5 @@ def test_no_pickle_is_loaded_and_no_text_is_run():
         "eval(text)",
     ],
 )
-def test_what_would_run_code_is_found(source):
+def test_the_search_finds_calls_that_run_code(source):
     assert offences(source) != []

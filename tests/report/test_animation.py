@@ -1,4 +1,4 @@
-"""A training played back as a film."""
+"""The animation of a training."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_strengths_are_those_after_every_epoch(trained):
     assert_array_equal(film.frames[-1].ravel(), network.input_strength())
 
 
-def test_the_film_shows_one_frame_after_the_other(trained):
+def test_the_animation_shows_the_frames_in_order(trained):
     film = ConnectivityAnimation.from_recorder(trained[0], (3, 4))
     animation = film.animate()
     animation._func(2)
@@ -68,7 +68,7 @@ def test_a_file_has_every_frame(trained, tmp_path):
         film.save(tmp_path / "film.avi")
 
 
-def test_what_does_not_fit_is_refused(trained):
+def test_images_and_regions_that_do_not_fit_are_refused(trained):
     recorder = trained[0]
     with pytest.raises(InvalidInputError, match="12 inputs"):
         ConnectivityAnimation.from_recorder(recorder, (5, 5))

@@ -23,7 +23,7 @@ def display():
 
 
 def texts(display):
-    """What stands in each cell, by (row, column)."""
+    """The text of each cell, by (row, column)."""
     found = {}
     for text in display.ax_.texts:
         column, row = text.get_position()
@@ -52,7 +52,7 @@ def test_the_drawing_has_every_number_in_its_cell(display):
     assert cells[3, 3] == ["50.0%", "50.0%"]
 
 
-def test_the_drawing_says_which_way_round_it_is(display):
+def test_the_drawing_labels_its_axes(display):
     ax = display.plot().ax_
     assert ax.get_xlabel() == "true class"
     assert ax.get_ylabel() == "predicted class"
@@ -77,7 +77,7 @@ def test_any_number_of_classes_is_drawn_without_a_warning(n_classes, tmp_path):
     assert (tmp_path / "matrix.png").stat().st_size > 0
 
 
-def test_names_stand_for_numbers_even_if_a_class_never_occurs():
+def test_names_replace_numbers_even_if_a_class_never_occurs():
     display = ConfusionMatrixDisplay.from_predictions([0, 2], [2, 2], class_names=["a", "b", "c"])
     assert_array_equal(display.matrix, [[0, 0, 0], [0, 0, 0], [1, 0, 1]])
 
@@ -92,14 +92,14 @@ def test_all_classes_of_an_estimator_are_shown():
     assert_array_equal(np.isnan(display.recall), [False, True, True])
 
 
-def test_numbers_and_text_are_not_taken_for_each_other():
+def test_a_number_and_its_text_are_different_labels():
     display = ConfusionMatrixDisplay.from_predictions([0, 1], ["0", "1"])
     assert display.accuracy == 0.0
     assert display.matrix.shape == (4, 4)
 
 
 @pytest.mark.parametrize(("true", "predicted"), [(["a"], ["a", "b"]), ([["a"]], [["a"]]), ([], [])])
-def test_labels_that_do_not_belong_together_are_refused(true, predicted):
+def test_labels_of_unequal_length_are_refused(true, predicted):
     with pytest.raises(InvalidInputError, match="of equal length"):
         ConfusionMatrixDisplay.from_predictions(true, predicted)
 

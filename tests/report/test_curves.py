@@ -57,6 +57,6 @@ def test_an_estimator_shows_its_validation_score_or_else_its_loss():
 
 
 @pytest.mark.parametrize("runs", [[], [[]], [[0.5], []]])
-def test_a_curve_of_nothing_is_refused(runs):
+def test_an_empty_curve_is_refused(runs):
     with pytest.raises(InvalidInputError, match="at least one run"):
         LearningCurveDisplay({"SET": runs}).plot(Figure().subplots())

@@ -35,12 +35,12 @@ def test_the_survival_curve_begins_at_one_and_falls(model):
     assert np.all(np.diff(shares) < 0)
 
 
-def test_a_layer_that_is_not_there_is_refused(model):
+def test_a_missing_layer_is_refused(model):
     with pytest.raises(InvalidInputError, match="3 layers"):
         DegreeDisplay.from_estimator(model, layer=3)
 
 
-def test_a_full_layer_has_nothing_to_show():
+def test_equal_degrees_are_uniform():
     assert DegreeDisplay({"inputs": np.array([4, 4]), "outputs": np.array([2, 2])}).is_uniform
     assert not DegreeDisplay({"inputs": np.array([4, 3])}).is_uniform
 

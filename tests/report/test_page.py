@@ -102,14 +102,14 @@ def test_names_from_files_cannot_write_into_the_page(page):
     assert "&lt;gene&amp;3&gt;" in page
 
 
-def test_the_page_says_how_to_repeat_and_on_what_it_was_scored(page, model, data):
+def test_the_page_has_the_settings_and_the_data_of_its_score(page, model, data):
     assert "ratoon train here.csv" in page
     assert "random_state=0" in page
     assert "trained on these samples, so" in page
     assert "were held out" in render_report(model, data, held_out=True)
 
 
-def test_pictures_take_their_ink_from_the_page(page):
+def test_pictures_use_the_text_colour_of_the_page(page):
     assert "currentColor" in page
     assert "#102938" not in page
     assert "prefers-color-scheme: dark" in page
@@ -135,7 +135,7 @@ def test_a_regressor_reports_how_much_it_explains(data):
     assert "R squared" in text
 
 
-def test_a_network_without_curves_says_why(data):
+def test_a_page_without_curves_gives_the_reason(data):
     model = SparseMLPClassifier(solver="ridge", random_state=0).fit(data.X, data.labels)
     assert "solved in closed form, because" in render_report(model, data)
     model = SparseMLPClassifier((5,), epsilon=3, max_iter=1, random_state=0)
@@ -164,7 +164,7 @@ def opened(browser, page, tmp_path):
             "--disable-sync",
             "--no-first-run",
             "--disable-dev-shm-usage",
-            "--host-resolver-rules=MAP * ~NOTFOUND",  # whatever is asked for, nobody answers
+            "--host-resolver-rules=MAP * ~NOTFOUND",  # no request is answered
             f"--user-data-dir={tmp_path / 'profile'}",
             "--enable-logging=stderr",
             f"--log-net-log={log}",
@@ -193,7 +193,7 @@ def opened(browser, page, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_browser_shows_it_without_a_complaint_or_a_request(browser, model, data, tmp_path):
+def test_a_browser_shows_the_page_without_errors_or_requests(browser, model, data, tmp_path):
     page = write_report(model, tmp_path / "report.html", data)
     text, complaints, asked = opened(browser, page, tmp_path)
 
@@ -204,7 +204,7 @@ def test_a_browser_shows_it_without_a_complaint_or_a_request(browser, model, dat
 
 
 @pytest.mark.slow
-def test_a_page_that_does_ask_would_be_found_out(browser, tmp_path):
+def test_the_check_finds_requests(browser, tmp_path):
     page = tmp_path / "bad.html"
     page.write_text("<img src='http://elsewhere.test/x.png'><script>nothing()</script>", "utf-8")
     _, complaints, asked = opened(browser, page, tmp_path)

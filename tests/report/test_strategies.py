@@ -27,6 +27,6 @@ def test_figures_stand_where_they_belong(display):
     assert [line.get_xdata()[0] for line in display.axes_[2].lines] == [50.0]
 
 
-def test_nothing_cannot_be_shown():
+def test_empty_results_are_refused():
     with pytest.raises(InvalidInputError, match="no strategy"):
         StrategyDisplay({}, {}, {}).plot()

@@ -254,7 +254,7 @@ def test_constant_samples_give_the_frequency_of_each_class(two_classes):
         lambda y: pa.array(y.tolist()),
     ],
 )
-def test_targets_may_be_columns_of_tables(two_classes, make):
+def test_targets_can_be_columns_of_tables(two_classes, make):
     X, y = two_classes
     names = np.where(y == 1, "up", "down")
     assert model().fit(X, make(names)).classes_.tolist() == ["down", "up"]
@@ -264,7 +264,7 @@ def test_targets_may_be_columns_of_tables(two_classes, make):
 # ------------------------------------------------------------------------------------- weights
 
 
-def test_weights_may_be_one_number_for_all():
+def test_weights_can_be_one_number_for_all():
     assert checked_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
     assert checked_weights(None, 3) is None
 

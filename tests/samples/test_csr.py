@@ -46,7 +46,7 @@ def test_values_are_converted_before_duplicates_are_added_up():
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])
-def test_room_for_more_values_than_there_are_is_left_out(form):
+def test_unused_capacity_of_arrays_is_removed(form):
     matrix = sp.csr_array(X).asformat(form)
     n = matrix.nnz
     matrix.data = np.append(matrix.data, [7.0, 7.0])
@@ -108,7 +108,7 @@ def test_other_than_two_dimensions_are_refused():
     st.integers(0, 4),
     st.integers(0, 4),
 )
-def test_the_check_accepts_exactly_what_stays_inside(indptr, indices, n_major, n_minor):
+def test_the_check_accepts_exactly_the_indices_in_range(indptr, indices, n_major, n_minor):
     indptr, indices = np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int64)
     is_inside = (
         len(indptr) == n_major + 1

@@ -17,12 +17,12 @@ def minutes(request):
 
 @pytest.fixture
 def say(request):
-    """Print a figure beside the name of its test, past pytest's capture."""
+    """Print a figure next to the name of its test, bypassing pytest's capture."""
     plugins = request.config.pluginmanager
     terminal, capture = map(plugins.get_plugin, ("terminalreporter", "capturemanager"))
 
-    def tell(found):
+    def report(found):
         with capture.global_and_fixture_disabled():
             terminal.write_line(f"\n{request.node.name}: {found}")
 
-    return tell
+    return report

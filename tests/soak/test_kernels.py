@@ -1,4 +1,4 @@
-"""Kernels beside their float64 twins, on as many drawn examples as time allows."""
+"""Kernels compared with their float64 twins, on as many random examples as time allows."""
 
 import functools
 import itertools

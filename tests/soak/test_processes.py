@@ -37,7 +37,7 @@ def test_a_hundred_children_of_every_kind_do_not_hang(minutes, say):
     assert found["hung"] == found["different"] == 0
 
 
-def test_ctrl_c_is_heard_within_a_quarter_of_a_second(minutes, say):
+def test_ctrl_c_raises_within_a_quarter_of_a_second(minutes, say):
     found = run_script("reliability/latency.py", "--tries", 200, "--minutes", minutes, timeout=None)
     say(found)
     assert sum(of["failed"] for of in found.values()) == 0

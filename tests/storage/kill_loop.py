@@ -1,4 +1,4 @@
-"""Kill a training again and again at random moments, and see where it ends.
+"""Kill a training repeatedly at random times, and check its result.
 
     python tests/storage/kill_loop.py DIRECTORY --kills 20 --threads 1
 

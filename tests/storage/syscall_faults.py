@@ -1,10 +1,11 @@
-"""Let every system call of a training with checkpoints fail once, by strace, and look what is left.
+"""Let every system call of a training with checkpoints fail once, by strace, and check the files.
 
     python tests/storage/syscall_faults.py DIRECTORY --part 0.1
 
 The training writes three checkpoints.  For each of its calls and each fault (a kill, a full disk, a
-broken disk) a fresh one is started and hit there.  It must then either say so or be complete; what
-it left must be whole; and it must go on to the network of an undisturbed training.  Prints a JSON
+broken disk) a fresh one is started and hit there.  It must then either report the error or
+be complete; its files must be complete; and it must continue to the network of an undisturbed
+training.  Prints a JSON
 object.
 """
 
@@ -132,7 +133,7 @@ def run(directory, *, part, minutes, seed):
         result.unlink(missing_ok=True)
         os.waitpid(in_child(train, run_path, result), 0)
         if not result.exists() or result.read_text() != expected:
-            troubles.append(f"{where}: it did not go on to the same network")
+            troubles.append(f"{where}: it did not continue to the same network")
     return {**found, "troubles": troubles}
 
 

@@ -1,4 +1,4 @@
-"""Writes that fail, in every place where they can, leave the old file and nothing else."""
+"""Writes that fail, at any step, leave the old file and nothing else."""
 
 import errno
 import os
@@ -116,7 +116,7 @@ def test_short_writes_are_continued(tmp_path, monkeypatch):
     assert read_document(tmp_path / "m").config == a_document().config
 
 
-def test_errors_are_ours_and_the_systems(tmp_path):
+def test_errors_are_both_of_ratoon_and_of_the_system(tmp_path):
     with pytest.raises(RatoonError) as found:
         write_document(Document({}), tmp_path / "nowhere" / "m")
     assert isinstance(found.value, OSError)
@@ -139,7 +139,7 @@ def test_a_symbolic_link_still_points_to_the_file_after_a_save(tmp_path):
     assert os.listdir(tmp_path / "here") == ["m"]
 
 
-def test_a_circle_of_links_is_refused(tmp_path):
+def test_a_cycle_of_links_is_refused(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     with pytest.raises(SaveError):
@@ -164,7 +164,7 @@ def test_a_pipe_and_a_device_are_refused_without_waiting(tmp_path):
     assert time.monotonic() - started < 5
 
 
-def test_a_directory_that_may_not_be_written_is_refused():
+def test_a_read_only_directory_is_refused():
     # Root may write anywhere, so another user tries where the test runs as root.
     code = """
 import os, sys
@@ -225,7 +225,7 @@ def test_a_failing_check_keeps_the_old_file(saved):
     assert_only_the_old_file_is_there(saved)
 
 
-def test_a_checkpoint_damaged_on_its_way_to_disk_never_gets_its_name(saved, monkeypatch):
+def test_a_checkpoint_damaged_while_written_is_not_renamed_into_place(saved, monkeypatch):
     write = os.write
 
     def careless(descriptor, data):

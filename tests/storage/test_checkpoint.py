@@ -1,4 +1,4 @@
-"""Trainings that stop in all kinds of ways and go on as if nothing had happened."""
+"""Trainings that stop in different ways and resume to the same result."""
 
 import copy
 import errno
@@ -56,7 +56,7 @@ class InterruptWithin(Callback):
 
 
 class InterruptDuringSteps(Callback):
-    """Sends a signal while native code is at work, in epochs long enough to tell of progress."""
+    """Sends a signal while native code is at work, in epochs long enough to report progress."""
 
     def __init__(self, number):
         self.number, self.sent = number, False
@@ -154,7 +154,7 @@ def test_a_signal_within_an_epoch_leaves_the_last_completed_epoch(tmp_path, numb
 
 
 def test_a_signal_while_native_code_runs_leaves_the_last_completed_epoch(tmp_path):
-    # Progress is told every 20 ms, and 20,000 steps take longer than that on any machine.
+    # Progress is reported every 20 ms, and 20,000 steps take longer than that on any machine.
     how = {"n_samples": 20_000, "n_epochs": 2, "batch_size": 1}
     with pytest.raises(SystemExit):
         finished(tmp_path, before=[InterruptDuringSteps(signal.SIGTERM)], every=10, how=how)
@@ -179,7 +179,7 @@ def test_without_a_snapshot_the_last_checkpoint_is_what_is_left(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_a_write_does_no_harm(tmp_path, monkeypatch, number):
+def test_a_signal_during_a_write_leaves_a_complete_file(tmp_path, monkeypatch, number):
     fsync, sent = os.fsync, []
 
     def interrupted(descriptor):
@@ -244,7 +244,7 @@ def test_divergence_keeps_the_last_good_state(tmp_path):
     assert document.networks[0].is_finite()
 
 
-# --------------------------------------------------------------------------- refusing to go on
+# --------------------------------------------------------------------------- refusals to resume
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_another_training_is_refused_with_what_differs(tmp_path, how, message):
     with pytest.raises(ResumeError, match=message) as found:
         finished(tmp_path, how=how)
     assert "belongs to another training" in str(found.value)
-    assert outcome(finished(tmp_path)) == outcome(finished()), "and the right one still goes on"
+    assert outcome(finished(tmp_path)) == outcome(finished()), "the right one still resumes"
 
 
 def test_parameters_of_the_caller_count_too(tmp_path):
@@ -273,7 +273,7 @@ def test_parameters_of_the_caller_count_too(tmp_path):
         finished(tmp_path, parameters={"target": "Z"})
 
 
-def test_differences_may_be_allowed_by_name(tmp_path):
+def test_differences_can_be_allowed_by_name(tmp_path):
     finished(tmp_path)
     longer = finished(tmp_path, how={"n_epochs": 8}, allow={"plan.n_epochs"})
     assert longer.epochs_done == 8
@@ -330,7 +330,7 @@ def change_config(path, change):
         lambda c: c.clear(),
     ],
 )
-def test_a_made_up_checkpoint_is_refused(tmp_path, change):
+def test_a_forged_checkpoint_is_refused(tmp_path, change):
     finished(tmp_path, before=[StopAfter(2)])
     change_config(CheckpointDirectory(tmp_path).path_of(2), change)
     with pytest.raises(FormatError, match=r"checkpoint-00000002\.ratoon: "):
@@ -392,7 +392,7 @@ def test_a_checkpoint_in_the_earlier_layout_resumes_to_the_same_bits(
         lambda c: c.pop("rewired"),
     ],
 )
-def test_a_made_up_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
+def test_a_forged_checkpoint_in_the_earlier_layout_is_refused(tmp_path, change):
     def how():
         return {"stopping": patient()}
 
@@ -424,7 +424,7 @@ def test_a_full_disk_gives_a_warning_and_training_continues(tmp_path, monkeypatc
     assert CheckpointDirectory(tmp_path).numbers() == [5, 6]
 
 
-def test_a_full_disk_ends_training_when_that_is_wanted(tmp_path, monkeypatch):
+def test_a_full_disk_ends_training_on_request(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

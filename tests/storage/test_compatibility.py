@@ -71,7 +71,7 @@ def test_an_old_model_loads_and_predicts_the_same_to_the_bit(found):
             assert network.outputs(samples).tolist() == outputs.tolist(), name
 
 
-def test_an_old_model_holds_all_it_held(found):
+def test_an_old_model_keeps_all_its_content(found):
     expected = the_document()
     assert found.config == expected.config
     assert same_network(found.networks[0], expected.networks[0])

@@ -68,7 +68,7 @@ def test_an_old_estimator_predicts_the_same_to_the_bit(kept):
             assert model.predict(X).tolist() == PREDICTED[kind], name
 
 
-def test_an_old_estimator_holds_all_it_held(kept):
+def test_an_old_estimator_keeps_all_its_content(kept):
     kind, model = kept
     expected = MADE[kind]()
     assert model.get_params() == expected.get_params()

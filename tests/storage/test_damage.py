@@ -1,4 +1,4 @@
-"""Files that were damaged by accident, and files that were made up."""
+"""Files damaged by accident, and forged files."""
 
 import io
 import json
@@ -136,7 +136,7 @@ LAYER = "networks.0.layers.0"
         ("bias_state.1", "<f4", {0: -1.0}, 12),
     ],
 )
-def test_bad_numbers_are_refused_even_when_sealed(name, dtype, changes, rule):
+def test_bad_numbers_are_refused_even_with_a_valid_digest(name, dtype, changes, rule):
     name = f"{LAYER}.{name}"
     raw = rebuilt(payload=set_words(name, dtype, changes), document=a_document(n_states=2))
     assert f"rule {rule}," in refusal(raw)
@@ -195,7 +195,7 @@ def test_impossible_configuration_is_refused(change):
     assert "rule 5," in refusal(rebuilt(change_config=change))
 
 
-def test_text_may_not_expand_beyond_the_limit():
+def test_text_that_expands_beyond_the_limit_is_refused():
     names = Document({}, {"a": np.array(["x"] * 2000)})
     raw = rebuilt(change_config=lambda c: c["arrays"]["a"].update(chars=2**20), document=names)
     assert "rule 5," in refusal(raw)
@@ -297,7 +297,7 @@ def test_a_checkpoint_of_another_patch_version_is_accepted():
     assert from_bytes(rebuilt(change_header=change, document=a_document("checkpoint")))
 
 
-def test_the_other_kind_is_refused_when_one_is_asked_for():
+def test_a_file_of_another_kind_than_requested_is_refused():
     with pytest.raises(Violation, match="this is a model, not a checkpoint"):
         from_bytes(to_bytes(a_document()), kind="checkpoint")
 

@@ -81,20 +81,20 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(checkpoints, harm):
     assert number == 2
 
 
-def test_nothing_is_made_up_when_none_can_be_used(checkpoints):
+def test_an_error_is_raised_if_no_checkpoint_is_usable(checkpoints):
     for number in (2, 3):
         damage(checkpoints.path_of(number))
     with pytest.raises(FormatError, match=r"(?s)no checkpoint can be used.*03\.rat.*02\.rat"):
         checkpoints.latest()
 
 
-def test_a_model_under_a_checkpoints_name_is_not_taken(checkpoints):
+def test_a_model_with_the_name_of_a_checkpoint_is_not_used(checkpoints):
     write_document(Document({}), checkpoints.path_of(4))
     with pytest.warns(CheckpointWarning, match="this is a model, not a checkpoint"):
         assert checkpoints.latest()[0] == 3
 
 
-def test_a_future_that_was_given_up_is_removed(checkpoints):
+def test_checkpoints_after_the_resumed_one_are_removed(checkpoints):
     checkpoints.save(9, a_checkpoint(9))
     checkpoints.save(4, a_checkpoint(4))
     assert checkpoints.numbers() == [3, 4]
@@ -117,7 +117,7 @@ def test_models_and_impossible_numbers_are_refused(checkpoints):
             checkpoints.save(number, Document({}, kind=kind))
 
 
-def test_what_killed_writers_left_is_cleared_and_nothing_else(tmp_path):
+def test_temporary_files_of_killed_writers_are_removed_and_no_others(tmp_path):
     for name in (".ratoon-0123456789abcdef.tmp", "notes.txt", ".ratoon-xyz.tmp", "checkpoint-1"):
         (tmp_path / name).write_text("x")
     with CheckpointDirectory(tmp_path) as directory:
@@ -126,13 +126,13 @@ def test_what_killed_writers_left_is_cleared_and_nothing_else(tmp_path):
         assert sorted(os.listdir(tmp_path)) == expected
 
 
-def test_the_clock_does_not_matter(checkpoints):
+def test_file_times_do_not_matter(checkpoints):
     os.utime(checkpoints.path_of(2), (4e9, 4e9))
     os.utime(checkpoints.path_of(3), (0, 0))
     assert checkpoints.latest()[0] == 3
 
 
-def test_a_second_holder_is_refused_until_the_first_lets_go(tmp_path):
+def test_a_second_holder_is_refused_until_the_first_releases_the_lock(tmp_path):
     mine, other = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
     mine.acquire()
     mine.acquire()  # once more does no harm

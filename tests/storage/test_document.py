@@ -37,7 +37,7 @@ def test_equal_documents_make_equal_files(tmp_path):
     assert (tmp_path / "a").read_bytes() == to_bytes(a_document())
 
 
-def test_a_model_may_leave_the_optimizer_out(tmp_path):
+def test_a_model_can_omit_the_optimizer_state(tmp_path):
     document = a_document(n_states=2)
     write_document(document, tmp_path / "m", optimizer=False)
     found = read_document(tmp_path / "m").networks[0]

@@ -1,4 +1,4 @@
-"""Estimators on top of files: what users see of all this."""
+"""Saving and loading estimators."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=60) > 0, "well", "ill")
 
 
 class EndAfter(Callback):
-    """Ends the process, as far as training can tell, once so many epochs are done."""
+    """Ends the training, like an ended process, after a number of epochs."""
 
     def __init__(self, epoch):
         self.epoch = epoch

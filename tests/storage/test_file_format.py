@@ -1,4 +1,4 @@
-"""The specification in `docs/file-format.md` says what the code does."""
+"""The specification in `docs/file-format.md` agrees with the code."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.storage.cases import a_document
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "file-format.md"
 
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documents are not at hand")
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documents are not installed")
 
 
 @pytest.mark.parametrize("widths", [(6, 5, 3), (1500, 700, 2)])

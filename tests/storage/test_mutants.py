@@ -35,7 +35,7 @@ def use_estimator(document):
             model = from_state(document.config, document.arrays, document.networks)
         except FormatError:
             return False
-        # A parameter or a weight may be impossible to use, and then has to be told so.
+        # A parameter or a weight may be unusable, which must raise an error.
         with suppress(RatoonError):
             if model.n_features_in_ <= 100_000:
                 model.predict(np.ones((3, model.n_features_in_)))

@@ -42,7 +42,7 @@ def test_pickles_and_archives_are_refused(tmp_path, content):
         read_document(tmp_path / "m")
 
 
-def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
+def test_only_regular_files_are_opened_and_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     started = time.monotonic()
     n_open = len(os.listdir("/proc/self/fd"))
@@ -55,7 +55,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
     assert time.monotonic() - started < 5
 
 
-def test_a_missing_file_is_missing(tmp_path):
+def test_a_missing_file_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_document(tmp_path / "m")
 
@@ -70,7 +70,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_read(tmp_path):
         read_document(tmp_path / "n", max_bytes=100)
 
 
-def test_a_file_may_be_replaced_while_what_was_loaded_is_in_use(tmp_path):
+def test_replacing_a_file_does_not_change_what_was_loaded_from_it(tmp_path):
     path = tmp_path / "m"
     write_document(a_document(), path)
     found = read_document(path)
@@ -109,7 +109,7 @@ print([name for event, (name, *_) in found if event == "open" and isinstance(nam
 
 
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer needs all addresses for itself")
-def test_too_little_memory_is_a_memory_error_and_nothing_worse(tmp_path):
+def test_too_little_memory_raises_a_memory_error(tmp_path):
     # 1 million connections: 4 MB of indices, twice while they are checked, and 4 MB of weights.
     network = a_network((2000, 2000), density=0.25, n_states=0)
     write_document(Document({}, networks=[network]), tmp_path / "m")

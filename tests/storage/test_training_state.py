@@ -106,7 +106,7 @@ def test_a_state_that_was_written_trains_on_to_the_same_bits(strategy):
         lambda v, a, n: n.append(n[0]),
     ],
 )
-def test_parts_that_make_no_state_are_refused(change):
+def test_invalid_parts_of_a_state_are_refused(change):
     values, arrays, networks = state_to_parts(a_state().state)
     change(values, arrays, networks)
     with pytest.raises((FormatError, Violation)):
@@ -144,7 +144,7 @@ def test_ten_thousand_epochs_leave_the_header_small():
     assert int.from_bytes(raw[:8], "little") < 6000
 
 
-def test_a_quantity_that_is_younger_than_the_file_has_its_default():
+def test_a_quantity_missing_in_an_old_file_has_its_default():
     arrays = history_to_arrays(History([RECORD, RECORD]))
     for name in ("evaluate_seconds", "validation_loss"):
         del arrays[f"history/{name}"], arrays[f"history/{name}.state"]
@@ -165,7 +165,7 @@ def test_a_quantity_that_is_younger_than_the_file_has_its_default():
         lambda arrays: arrays["history/loss.state"].fill(9),
     ],
 )
-def test_arrays_that_are_no_history_are_refused(change):
+def test_invalid_arrays_of_a_history_are_refused(change):
     arrays = history_to_arrays(History([RECORD]))
     change(arrays)
     with pytest.raises(FormatError):

@@ -73,8 +73,8 @@ def test_regrowing_equals_the_reference(topology, data):
     seed = data.draw(st.integers(0, 2**64 - 1))
     survives = np.random.default_rng(seed).random(n) < data.draw(st.sampled_from([0, 0.3, 0.7, 1]))
     kept = np.flatnonzero(survives)
-    room = topology.n_positions - kept.size
-    count = data.draw(st.one_of(st.sampled_from([0, room]), st.integers(0, room)))
+    n_empty = topology.n_positions - kept.size
+    count = data.draw(st.one_of(st.sampled_from([0, n_empty]), st.integers(0, n_empty)))
 
     ours = topology.regrow(kept, count, seed=seed)
     twin = reference.regrow(topology, kept, count, seed=seed)

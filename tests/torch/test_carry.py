@@ -88,7 +88,7 @@ def test_in_place_and_general_rewiring_agree_bit_for_bit():
     assert torch.equal(models[0][0].values, models[1][0].values)
 
 
-def test_hooks_on_the_parameter_survive_a_change_of_size():
+def test_hooks_on_the_parameter_remain_after_a_change_of_size():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evolver = Evolver(model, optimizer, Resize(2))

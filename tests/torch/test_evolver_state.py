@@ -106,7 +106,7 @@ def test_an_evolver_works_in_a_trainer_class():
     assert module.evolver.steps_done == 4
 
 
-def test_a_state_of_something_else_is_refused():
+def test_the_state_of_another_object_is_refused():
     _, optimizer, evolver = fresh("set")
     with pytest.raises(InvalidInputError, match="not the state of an evolver"):
         evolver.load_state_dict(optimizer.state_dict())

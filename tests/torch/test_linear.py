@@ -139,7 +139,7 @@ def test_nothing_is_transposed_between_sparse_layers():
         model(x)
     turned = [event for event in profile.events() if event.name == "ratoon::to_rows"]
 
-    assert len(turned) == 1  # the samples at the door
+    assert len(turned) == 1  # the input only
 
 
 def test_second_derivatives_are_refused_with_advice():

@@ -50,7 +50,7 @@ def test_a_loaded_layer_trains_while_an_old_graph_is_alive(layer, x):
     assert other.values.grad.shape == (layer.n_connections,)
 
 
-def test_loading_by_assignment_works_too(layer, x):
+def test_loading_by_assignment_works(layer, x):
     other = SparseLinear(30, 20, density=0.05, seed=2)
 
     other.load_state_dict(copy.deepcopy(layer.state_dict()), assign=True)

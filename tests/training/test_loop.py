@@ -77,15 +77,15 @@ def test_validation_is_scored_after_every_epoch():
     assert run.history[-1].evaluate_seconds > 0
 
 
-def test_without_a_scorer_the_score_is_the_loss_turned_round():
+def test_without_a_scorer_the_score_is_the_negative_loss():
     run = training(validation=TrainingData.of(*samples(25, seed=1), np.float32))
     run.run()
     assert run.history[0].validation_score == -run.history[0].validation_loss
 
 
-def test_it_learns():
-    settling = SET(until=0.7, anneal="cosine")
-    run = training(TrainingPlan(learning_rate=0.05, n_epochs=40, evolution=settling), n=200)
+def test_training_reduces_the_loss():
+    annealed = SET(until=0.7, anneal="cosine")
+    run = training(TrainingPlan(learning_rate=0.05, n_epochs=40, evolution=annealed), n=200)
     run.run()
     x, targets = samples(200)
     assert np.mean(run.network.outputs(x).argmax(1) == targets.argmax(1)) > 0.95
@@ -116,7 +116,7 @@ def test_a_callback_gets_the_record_of_the_epoch_that_has_ended():
     assert look.pages[1:-1] == [(1, 1, 0), (2, 2, 1), (3, 3, 2)]
 
 
-def test_a_callback_may_stop_training():
+def test_a_callback_can_stop_training():
     class Enough(Callback):
         def on_epoch_end(self, training, record):
             training.should_stop = record.epoch == 1
@@ -139,9 +139,9 @@ def test_a_callback_that_needs_rewirings_gets_them_and_changes_nothing():
     watched.run()
     alone.run()
     assert_same_network(watched.network, alone.network)
-    told = [page for page in listener.pages if isinstance(page, list)]
-    assert [sum(page) for page in told] == alone.history.column("rewired")[1:]
-    assert watched.rewired_by_layer == alone.rewired_by_layer == np.sum(told, axis=0).tolist()
+    pages = [page for page in listener.pages if isinstance(page, list)]
+    assert [sum(page) for page in pages] == alone.history.column("rewired")[1:]
+    assert watched.rewired_by_layer == alone.rewired_by_layer == np.sum(pages, axis=0).tolist()
 
 
 def test_the_base_callback_does_nothing():
@@ -176,7 +176,7 @@ def stopped(scores, stopping, **more):
     )
 
 
-def test_early_stopping_goes_back_to_the_best_epoch():
+def test_early_stopping_returns_to_the_best_epoch():
     scores = Scores(0.5, 0.8, 0.7, 0.8, 0.6, 0.9)
     run = stopped(scores, EarlyStopping(patience=3))
     run.run()
@@ -286,7 +286,7 @@ def test_the_number_of_threads_changes_no_byte(batch_size):
     assert one.history.column("loss") == two.history.column("loss")
 
 
-def test_the_seed_decides_about_everything():
+def test_the_seed_determines_all_random_numbers():
     def trained(seed):
         run = training(TrainingPlan(n_epochs=2, evolution=SET(), seed=seed), start(dropout=0.2))
         run.run()
@@ -358,7 +358,7 @@ def test_balanced_batches_are_about_equally_large():
     assert_same_network(run.network, by_steps(np.arange(41), 14))
 
 
-def test_every_epoch_has_an_order_of_its_own_and_all_samples_in_it():
+def test_every_epoch_has_all_samples_in_another_order():
     run = training()
     orders = [run._order(epoch) for epoch in range(3)]
     assert all(np.array_equal(np.sort(order), np.arange(41)) for order in orders)
@@ -398,7 +398,7 @@ def test_dropout_is_drawn_again_at_every_step():
     assert len(set(run.history.column("loss"))) == 5
 
 
-def test_dropout_keeps_the_mean_of_what_comes_through():
+def test_dropout_keeps_the_mean_of_activations():
     # An identity layer behind it: the mean over many draws is the output without dropout.
     rng = np.random.default_rng(0)
     network = SparseMLP.start((50, 400, 1), density=0.5, dropout=0.4, seed=0, dtype=np.float64)
@@ -451,7 +451,7 @@ def test_a_full_layer_does_not_change_while_others_rewire():
     assert run.rewired_by_layer[1] == 0
 
 
-def test_an_offset_is_learnt_around():
+def test_training_accounts_for_an_offset():
     # With the targets themselves as offset there is nothing left to learn.
     x, _ = samples()
     targets = x[:, :3].copy()

@@ -30,16 +30,16 @@ def test_it_shows_epoch_loss_score_and_connections():
 
 
 @pytest.mark.parametrize(
-    ("ncols", "told"),
+    ("ncols", "expected"),
     [(80, ["epoch", "loss", "score"]), (60, ["epoch", "loss"]), (40, []), (None, None)],
 )
-def test_it_leaves_out_what_a_narrow_terminal_has_no_room_for(ncols, told):
+def test_a_narrow_terminal_shows_fewer_values(ncols, expected):
     held = TrainingData.of(*samples(9, seed=1), np.float32)
     run, screen, _ = shown(ncols=ncols, validation=held, scorer=accuracy)
     run.run()
     lines = screen.getvalue().rstrip().split("\r")
     names = [part.strip().partition("=")[0] for part in lines[-1].split(",")[1:] if "=" in part]
-    assert names == (["epoch", "loss", "score", "connections"] if told is None else told)
+    assert names == (["epoch", "loss", "score", "connections"] if expected is None else expected)
     if ncols is not None:
         assert max(map(len, lines)) <= ncols
         assert lines[-1].count("#") >= 9  # no Unicode outside a terminal

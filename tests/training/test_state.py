@@ -90,7 +90,7 @@ def test_parameters_that_moved_into_the_state_still_work_and_warn():
         training(plan, learning_rate=0.1)
 
 
-def test_a_return_to_the_best_network_drops_the_memory_of_the_last():
+def test_returning_to_the_best_network_resets_the_strategy_state():
     run = training(
         TrainingPlan(n_epochs=3, evolution=make_strategy("snfs")), stopping=EarlyStopping(tol=10.0)
     )

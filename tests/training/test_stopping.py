@@ -22,7 +22,7 @@ def test_the_first_epoch_is_the_best_with_any_score():
     assert stopping.best_network is not None
 
 
-def test_a_score_that_is_no_number_is_not_better():
+def test_a_score_of_nan_is_not_better():
     stopping, verdicts = observed([0.5, float("nan"), float("nan")], patience=2)
     assert verdicts == [False, False, True]
     assert stopping.best_epoch == 0

@@ -59,7 +59,7 @@ def average_every_from(text: str) -> int | str | None:
 
 @contextmanager
 def distributed(
-    communicator: Any | None, average_every: str, *, tell: Callable[[str], None] | None = None
+    communicator: Any | None, average_every: str, *, log: Callable[[str], None] | None = None
 ) -> Iterator[list[Any]]:
     """Yield the callbacks that train together with the other ranks.
 
@@ -71,7 +71,7 @@ def distributed(
         return
     from ratoon.distributed import DataParallel, RankFailedError
 
-    together = DataParallel(communicator, every, tell)
+    together = DataParallel(communicator, every, log)
     try:
         yield [together]
     except (RatoonError, OSError, MemoryError) as error:

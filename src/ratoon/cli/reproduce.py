@@ -205,7 +205,7 @@ def _bars(seconds: dict[str, dict[str, float]]) -> Any:
             axes.bar_label(drawn, [f"{value:.3g}" for value in values], padding=3, fontsize=8)
         axes.set_xscale("log")
         every = [value for bars in seconds.values() for value in bars.values()]
-        axes.set_xlim(min(every) / 3, max(every) * 8)  # room for the numbers
+        axes.set_xlim(min(every) / 3, max(every) * 8)  # space for the numbers
         axes.set_yticks(places, list(seconds))
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)

@@ -275,7 +275,7 @@ def train(
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
-        with distributed(world, average_every or "auto", tell=print_cost) as rank_callbacks:
+        with distributed(world, average_every or "auto", log=print_cost) as rank_callbacks:
             fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
     except KeyboardInterrupt:
         if checkpoints:

@@ -13,7 +13,7 @@ ridge regressions with different priors.
     one linear, one with a sparse hidden layer of 1,000 rectified neurons (20 per sample if that is
     more, at most 4,000), each with 10 random inputs drawn in proportion to the root of the prior.
     Hidden weights are fixed; output weights are the ridge solution, for each of several penalties.
-3.  **Shares.**  Ten-fold cross-validation, with F computed anew in every fold, gives each member
+3.  **Shares.**  Ten-fold cross-validation, with F recomputed in every fold, gives each member
     and penalty a mean squared error e.  Its share is proportional to ``e^(-s n / 2)``, where n is
     the number of samples (at most 200), s = 1/4 for classes and s = 1 for regression.  Members with
     a total share below 1 % are left out.

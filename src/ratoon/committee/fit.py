@@ -71,7 +71,7 @@ class Committee:
 def fit_committee(problem: Problem, seed: int) -> Committee:
     """Cross-validate all members, refit those with a large enough share, merge them.
 
-    The strength of features is computed anew in every fold: validation errors would be too small
+    The strength of features is recomputed in every fold: validation errors would be too small
     for features selected with the help of the validation samples.
     """
     design = Design.for_problem(problem)

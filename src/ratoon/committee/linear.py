@@ -21,7 +21,7 @@ def ridge_duals(kernel: Array, targets: Array, penalties: Array) -> Array:
     """Solve ``(K + penalty * mean(diag K) * I) a = t`` for every penalty.
 
     Returns an array of shape (penalties, samples, outputs).  The matrices are samples by samples,
-    whatever the number of features.
+    for any number of features.
 
     Examples
     --------

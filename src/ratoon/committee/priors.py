@@ -58,7 +58,7 @@ def _orthonormal_basis(columns: Array) -> Array:
 def pair_strength(z: Array, targets: Array, weights: Array) -> NDArray[np.float64]:
     """Return how strongly the products of every feature with other features predict the target.
 
-    A feature without an effect of its own may have one together with another, as in an exclusive
+    A feature without an effect alone may have one together with another, as in an exclusive
     or.  For each pair, let t be the t statistic of the correlation of target and product.  The
     maximum of t^2 over P pairs of independent noise is about 2 log P.  The strength of a feature is
     the sum of max(t^2 - 2 log P, 0) over its partners; 0 means that no pair was found.  Takes

@@ -352,7 +352,7 @@ class Follow(Callback):
     """Callback that takes over the state of rank 0; a `DataParallel` callback does so by itself.
 
     .. deprecated:: 1.0
-        It is of use next to `train_together` only.
+        It is only needed with `train_together`.
     """
 
     def __init__(self, communicator: Communicator) -> None:

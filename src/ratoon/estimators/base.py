@@ -169,7 +169,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         )
 
     def _why_epochs(self, *, one_epoch: bool) -> str:
-        """Return why only a training step by step will do; empty if that is not so."""
+        """Return why the fit needs epochs; empty if it does not."""
         if one_epoch:
             return "`partial_fit` trains for one epoch"
         # Callbacks imply iterative training.

@@ -331,9 +331,9 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         kind = type_of_target(y, input_name="y")
         if kind == "multiclass-multioutput":
             raise InvalidInputError(
-                "y has several columns with more than two values in them.\n"
-                "  Several labels per sample are given as columns of 0 and 1; for several questions"
-                " with many answers each, wrap the classifier in MultiOutputClassifier."
+                "y has several columns with more than two classes.\n"
+                "  Several labels per sample are columns of 0 and 1; for several targets with more"
+                " than two classes, wrap the classifier in MultiOutputClassifier."
             )
         if kind == "multilabel-indicator":
             return np.asarray(y)
@@ -382,7 +382,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
             )
         if self._multilabel and self.loss == "softmax_cross_entropy":
             raise InvalidParameterError(
-                "softmax makes labels exclude each other, and y has several per sample.\n"
+                "softmax needs mutually exclusive classes, and y has several labels per sample.\n"
                 '  Set `loss="sigmoid_cross_entropy"`, or leave it at "auto".'
             )
         return self.loss
@@ -397,7 +397,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         if self._multilabel:
             if self.class_weight is not None:
                 raise InvalidParameterError(
-                    "`class_weight` is for classes that exclude each other; y has several labels"
+                    "`class_weight` needs mutually exclusive classes, and y has several labels"
                     " per sample. Use `sample_weight`."
                 )
             return labelled.weights

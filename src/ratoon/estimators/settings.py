@@ -189,7 +189,7 @@ class FitCall:
     has_eval_set : bool
         Whether validation data are given.
     needs_epochs : str
-        Why only a training step by step is possible; empty if it is not.
+        Why the fit needs epochs; empty if it does not.
     continues : Settings, optional
         Settings of the earlier fit whose network is trained further.
     """

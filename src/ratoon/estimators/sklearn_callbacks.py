@@ -30,7 +30,7 @@ except ImportError:  # pragma: no cover - scikit-learn before 1.9
 
 
 class Relay(Callback):
-    """Tell scikit-learn's callbacks about a fit and about each of its epochs.
+    """Call scikit-learn's callbacks for a fit and for each of its epochs.
 
     To them a fit is a task, and every epoch a task below it.  Where one of them asks to stop after
     an epoch, training stops.
@@ -38,9 +38,14 @@ class Relay(Callback):
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_epochs: int) -> None:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        self._told: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self._arguments: dict[str, Any] = {
+            "estimator": estimator,
+            "X": X,
+            "y": y,
+            "metadata": metadata,
+        }
         self._fit = estimator._init_callback_context(max_subtasks=n_epochs)
-        self._fit.call_on_fit_task_begin(**self._told)
+        self._fit.call_on_fit_task_begin(**self._arguments)
         self._epoch: Any = None
         self._n_epochs = n_epochs
 
@@ -51,7 +56,7 @@ class Relay(Callback):
     def on_epoch_end(self, training: Training, record: EpochRecord) -> None:
         """End an epoch, and begin the next if there is one."""
         del record
-        stop = self._epoch.call_on_fit_task_end(**self._told, **_fitted(training))
+        stop = self._epoch.call_on_fit_task_end(**self._arguments, **_fitted(training))
         training.should_stop = training.should_stop or bool(stop)
         self._epoch = None
         if training.epochs_done < self._n_epochs and not training.should_stop:
@@ -61,18 +66,18 @@ class Relay(Callback):
         """End an epoch that another callback, or the user, cut short."""
         del training
         if self._epoch is not None:
-            self._epoch.call_on_fit_task_end(estimator=self._told["estimator"])
+            self._epoch.call_on_fit_task_end(estimator=self._arguments["estimator"])
             self._epoch = None
 
     def finish(self) -> None:
         """End the fit, once the estimator is ready to predict."""
-        self._fit.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+        self._fit.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
 
     def _begin_epoch(self, training: Training) -> None:
         self._epoch = self._fit.subcontext(task_name="epoch")
-        self._epoch.call_on_fit_task_begin(**self._told, **_fitted(training))
+        self._epoch.call_on_fit_task_begin(**self._arguments, **_fitted(training))
 
 
 def _fitted(training: Training) -> dict[str, Any]:
-    # Made only for callbacks that ask for a fitted estimator; training goes on in the original.
+    # Made only for callbacks that ask for a fitted estimator; training continues with the original.
     return {"reconstruction_attributes": lambda: {"network_": training.network.copy()}}

@@ -87,7 +87,7 @@ def smoothed(targets: Array, n_choices: int, *, loss: str, smoothing: float) -> 
 
 
 def class_probabilities(loss: str, outputs: Array) -> Array:
-    """Return probabilities of classes that exclude each other; rows sum to 1.
+    """Return probabilities of mutually exclusive classes; rows sum to 1.
 
     A squared loss learns ``2 p - 1``, so its outputs are read that way, and cut off at 0 and 1.
 

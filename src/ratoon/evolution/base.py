@@ -76,7 +76,7 @@ class Reweighted(Rewiring):
     new_weights: Array | None = None
 
     def carry_weights(self, weights: Array) -> Array:
-        """Return ``new_weights``, or the carried weights if there are none."""
+        """Return ``new_weights``, or the carried weights if it is None."""
         return super().carry_weights(weights) if self.new_weights is None else self.new_weights
 
 

@@ -20,7 +20,7 @@ from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
 
 
 def signals_of(layer: LayerState) -> Signals:
-    """Return activations and errors of the next minibatch; raise if there are none."""
+    """Return activations and errors of the next minibatch; raise if they were not recorded."""
     if layer.signals is None:
         raise InvalidInputError(
             "this strategy uses gradients, so it needs `LayerState.signals`: activations and"

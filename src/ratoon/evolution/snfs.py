@@ -119,14 +119,14 @@ class SNFS(ScheduledFraction, StatefulStrategy):
     ) -> tuple[list[Rewiring], State]:
         """Return one rewiring per layer, with the same total number of connections."""
         takes_part = state["takes_part"]
-        pruned, momentum, room = [], [], []
+        pruned, momentum, limits = [], [], []
         for index, layer in enumerate(layers):
             n_connections = layer.topology.n_connections
             pruned.append(self.n_replaced(layer, clock) if takes_part[index] else 0)
             momentum.append(mean_momentum(layer, state, index) if takes_part[index] else 0.0)
             n_empty = layer.n_positions - n_connections + pruned[index]
-            room.append(n_empty if takes_part[index] else 0)
-        grown = split_in_proportion(sum(pruned), momentum, room)
+            limits.append(n_empty if takes_part[index] else 0)
+        grown = split_in_proportion(sum(pruned), momentum, limits)
         rewirings = []
         for index, layer in enumerate(layers):
             if pruned[index] == grown[index] == 0:

@@ -91,7 +91,7 @@ def grow_at(topology: Topology, kept: IntArray, positions: IntArray) -> Rewiring
 
 
 def slots_of(topology: Topology, positions: IntArray) -> IntArray:
-    """Return the slot of the connection at each position, -1 where there is none.
+    """Return the slot of the connection at each position, -1 where the position is empty.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class NativeNetwork:
     def __init__(
         self, dtype: DTypeLike, loss: str, n_threads: int, pace: Pace | None = None
     ) -> None:
-        """Begin without layers; ``pace`` has what earlier networks of this training measured.
+        """Begin without layers; ``pace`` has the times of earlier networks of this training.
 
         Training uses ``n_threads`` or one thread, whichever is faster at the moment.
         """

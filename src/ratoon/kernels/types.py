@@ -22,11 +22,11 @@ DERIVED_FROM_INPUT = frozenset(name for name, from_input in _native.activations(
 """Activations whose derivative is computed from their input; of others, from their output."""
 
 LOSS_NUMBERS = {name: number for number, name in enumerate(_native.losses())}
-"""What compiled code calls the losses of `ratoon.losses`."""
+"""Number of every loss in compiled code."""
 
 
 class Rule(IntEnum):
-    """What becomes of a connection's gradient; the numbers are those of ``native/rules.hpp``."""
+    """How a gradient updates a connection; the numbers are those of ``native/rules.hpp``."""
 
     STORE = 0
     SGD = 1
@@ -38,10 +38,10 @@ class Rule(IntEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """Hyperparameters of one minibatch; what each rule does with them is in ``native/rules.hpp``.
+    """Hyperparameters of one minibatch; ``native/rules.hpp`` has the formula of every rule.
 
     ``l2`` is added to the gradient as ``l2 * w``; ``shrink`` is the fraction of a weight taken
-    away at each step, whatever the learning rate.
+    away at each step, independent of the learning rate.
     """
 
     lr: float

@@ -1,4 +1,4 @@
-"""`Samples`: checked rows of features, whatever they are stored in.
+"""`Samples`: checked rows of features in any storage.
 
 There are three kinds: dense in memory, sparse in memory, and on disk.  Code that trains or predicts
 uses what they have in common and does not ask which kind it has.

@@ -141,7 +141,7 @@ def _finished(
 ) -> FeatureStatistics:
     # The mean of equal values is that value, without the rounding of their sum.
     mean = np.where(low == high, low, mean)
-    # A spread within rounding error is none.
+    # A spread within rounding error counts as zero.
     rounding = np.square(n_rows * (mean / unit) * np.finfo(np.float64).eps)
     constant = (low == high) | (variance <= rounding)
     std = np.sqrt(variance) * unit

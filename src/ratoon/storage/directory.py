@@ -233,7 +233,7 @@ class CheckpointDirectory:
                     os.unlink(self.path_of(other))
 
     def latest(self) -> tuple[int, Document] | None:
-        """Return number and content of the newest intact checkpoint; None if there is none.
+        """Return number and content of the newest intact checkpoint, or None.
 
         If the newest cannot be used, the one before it is returned, with a `CheckpointWarning`.
 

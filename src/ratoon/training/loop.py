@@ -158,7 +158,7 @@ class Training:
                 layer.clear_state(plan.optimizer.n_states)
 
     def _set_deprecated(self, given: dict[str, Any]) -> None:
-        """Set parts of the state that were parameters of their own before version 1.0."""
+        """Set parts of the state that were separate parameters before version 1.0."""
         if unknown := sorted(given.keys() - {"epochs_done", "evolution_state", "history"}):
             raise TypeError(f"Training got unexpected keyword arguments {unknown}.")
         warnings.warn(

@@ -88,7 +88,7 @@ class ProgressBar(Callback):
             self._bar = None
 
     def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Leave out the last values where a narrow terminal has no room for them and the bar."""
+        """Leave out the last values if the terminal is too narrow for them and the bar."""
         width = getattr(self._bar, "ncols", None)  # None: not limited
         taken = len(f"{self.description}: 100%||") + len(" 00:00<00:00") + _LEAST_BAR
         shown: dict[str, Any] = {}

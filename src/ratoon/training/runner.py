@@ -60,7 +60,7 @@ _in_block: ContextVar[StepRunner | None] = ContextVar("ratoon_runner_in_block", 
 def run_in_block(runner: StepRunner) -> Iterator[None]:
     """Use ``runner`` for every training in the block that has none.
 
-    It exists for `ratoon.distributed.train_together`, which is deprecated, and goes with it.
+    It exists for `ratoon.distributed.train_together`, which is deprecated, until that is removed.
     """
     token = _in_block.set(runner)
     try:

@@ -115,5 +115,5 @@ class TrainingState:
         )
 
     def copy(self) -> TrainingState:
-        """Return a snapshot whose network has arrays of its own, to keep while training runs on."""
+        """Return a snapshot whose network is a copy, to keep while training continues."""
         return replace(self.snapshot(), network=self.network.copy())

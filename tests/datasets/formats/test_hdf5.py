@@ -83,7 +83,7 @@ def test_a_virtual_data_set_is_refused(h5ad, tmp_path):
         read(h5ad(write))
 
 
-def test_terabytes_declared_in_a_kilobyte_are_refused_before_reading(h5ad):
+def test_a_declared_size_of_terabytes_is_refused_before_reading(h5ad):
     path = h5ad(
         lambda file: file.create_dataset("X", (10**6, 10**6), "f4", chunks=(100, 100), fillvalue=1)
     )

@@ -103,28 +103,28 @@ def test_a_dense_network_with_masks_gets_the_same_topology():
             signs[i][layer.mask] = drawn[layer.mask]
 
     class Spy(DeepR):
-        """Tells the twin which signs were drawn, by place."""
+        """Records the drawn signs by position, for the twin."""
 
         def rewire_from(self, state, layers, clock, seed):
             rewirings, after = super().rewire_from(state, layers, clock, seed)
             for i, rewiring in enumerate(rewirings):
                 by_place = np.zeros(rewiring.topology.n_positions)
                 by_place[rewiring.topology.positions] = after[f"{i}.signs"]
-                told[i] = by_place.reshape(rewiring.topology.shape)
+                drawn_signs[i] = by_place.reshape(rewiring.topology.shape)
             return rewirings, after
 
-    told = {}
+    drawn_signs = {}
     layers = network(dtype=np.float64)
     for i, each in enumerate(layers):
         signs[i] = np.zeros(each.topology.shape)
         signs[i].ravel()[each.topology.positions] = np.sign(each.weights)
     strategy = Spy(alpha=alpha, temperature=0.0)
 
-    def told_dense(twins, clock, memory):
-        memory["signs"] = told
+    def drawn_signs_dense(twins, clock, memory):
+        memory["signs"] = drawn_signs
         dense(twins, clock, memory)
 
-    assert_twins_agree(strategy, layers, told_dense, n_rewirings=6)
+    assert_twins_agree(strategy, layers, drawn_signs_dense, n_rewirings=6)
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"temperature": float("nan")}, {"every": 0}])

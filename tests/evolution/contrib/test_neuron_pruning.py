@@ -48,7 +48,7 @@ def test_inputs_and_outputs_of_the_network_are_never_pruned():
     assert np.count_nonzero(rewirings[-1].topology.degrees()[1]) == np.count_nonzero(degrees[-1][1])
 
 
-def test_between_prunings_the_other_strategy_rewires():
+def test_between_prunings_the_base_strategy_rewires():
     strategy = NeuronPruning(warm_up=0.4, prune_every=3, base=SET(zeta=0.5))
     layers = network()
     for epoch in range(1, 10):
@@ -57,7 +57,7 @@ def test_between_prunings_the_other_strategy_rewires():
         assert (n_grown == 0) == (epoch in (4, 7))
 
 
-def test_the_other_strategy_ends_with_its_own_schedule():
+def test_the_base_strategy_ends_with_its_own_schedule():
     strategy = NeuronPruning(warm_up=0.9, base=SET(until=0.5))
     layers = network()
     grown = [
@@ -93,5 +93,5 @@ def test_invalid_parameters_are_refused(wrong):
         NeuronPruning(**wrong)
 
 
-def test_any_strategy_that_rewires_by_epochs_may_be_the_other_one():
+def test_every_strategy_that_rewires_by_epochs_can_be_the_base():
     assert NeuronPruning(base=Static()).base == Static()

@@ -44,7 +44,7 @@ def choose_matrix(path: Path, shapes: Mapping[str, Shape], options: ReadOptions)
 def choose_label(
     path: Path, shapes: Mapping[str, Shape], options: ReadOptions, n_samples: int
 ) -> str | None:
-    """Return the name of the label array, or None if there is none and label= is not given."""
+    """Return the name of the label array, or None if there is no such array and no label=."""
     if options.label is not None:
         return _existing(path, str(options.label), shapes, "label")
     for wanted in LABEL_NAMES:

@@ -99,8 +99,8 @@ class DeepR(Scheduled, StatefulStrategy):
         }
         kept = {i: np.flatnonzero(~(theta[i] < 0)) for i in moving}
         n_dormant = sum(theta[i].size - kept[i].size for i in moving)
-        room = [layers[i].n_positions - kept[i].size for i in moving]
-        grown = draw_split(n_dormant, room, derive_generator(seed, "shares"))
+        n_empty = [layers[i].n_positions - kept[i].size for i in moving]
+        grown = draw_split(n_dormant, n_empty, derive_generator(seed, "shares"))
         rewirings = [Rewiring.unchanged(layer.topology) for layer in layers]
         after = dict(state)
         for i, n_grown in zip(moving, grown, strict=True):

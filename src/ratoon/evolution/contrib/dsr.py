@@ -92,8 +92,8 @@ class DSR(Scheduled, StatefulStrategy):
         kept = {i: above(layers[i].weights, threshold) for i in moving}
         n_before = sum(layers[i].topology.n_connections for i in moving)
         n_pruned = n_before - sum(kept[i].size for i in moving)
-        room = [layers[i].n_positions - kept[i].size for i in moving]
-        grown = split_in_proportion(n_pruned, [kept[i].size for i in moving], room)
+        n_empty = [layers[i].n_positions - kept[i].size for i in moving]
+        grown = split_in_proportion(n_pruned, [kept[i].size for i in moving], n_empty)
         rewirings = [Rewiring.unchanged(layer.topology) for layer in layers]
         for i, n_grown in zip(moving, grown, strict=True):
             rewirings[i] = grow_uniformly(layers[i], kept[i], int(n_grown), layer_seed(seed, i))

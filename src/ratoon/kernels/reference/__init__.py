@@ -1,11 +1,11 @@
-"""The NumPy twin of every kernel: slow, obvious, and what tests compare the fast ones with.
+"""Reference implementations of all kernels in NumPy: slow and simple; used by tests.
 
-Nothing here is used at run time.  The twins take the same arguments as `ratoon.kernels`, change
-arrays in place where those do, and compute in the number type of the arrays they are given: hand
-them float64 copies to get the truth that a float32 kernel is measured against.
+Nothing here is used at run time.  The functions take the same arguments as those of
+`ratoon.kernels`, change the same arrays in place, and compute in the number type of the given
+arrays: float64 copies give the exact result to compare a float32 kernel with.
 
-Random numbers are the same to the bit, so a twin grows the same connections and drops the same
-neurons as the kernel does for the same seed.
+Random numbers are the same to the bit, so for the same seed the reference grows the same
+connections and drops the same neurons as the kernel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Activations and their derivatives: twins of those in `native/isa/activations.hpp`."""
+"""Activations and their derivatives: references for `native/isa/activations.hpp`."""
 
 from __future__ import annotations
 

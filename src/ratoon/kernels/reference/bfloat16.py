@@ -1,4 +1,4 @@
-"""Rounding to bfloat16 at random, one weight at a time."""
+"""Stochastic rounding to bfloat16, one weight at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _APART_FROM_DROPOUT = 0x726F756E64696E67
 
 
 def rounding_seed(dropout_seed: int, step: int, layer: int) -> int:
-    """Return the stream that decides about a layer's weights after a step."""
+    """Return the random stream that rounds a layer's weights after a step."""
     return random_bits(dropout_seed ^ _APART_FROM_DROPOUT, step * 1024 + layer)
 
 
 def round_at_random(weights: NDArray[Any], seed: int) -> NDArray[np.uint16]:
-    """Return each weight rounded up or down, up with the probability of the part that is cut off.
+    """Round each weight up or down; the probability of up is the fraction that is cut off.
 
     Examples
     --------

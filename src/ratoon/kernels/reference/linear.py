@@ -1,4 +1,4 @@
-"""Kernels on one layer: twins of `linear.cpp` and of the files in `native/isa`."""
+"""Kernels on one layer: references for `linear.cpp` and the files in `native/isa`."""
 
 from __future__ import annotations
 

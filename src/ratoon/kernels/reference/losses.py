@@ -1,4 +1,4 @@
-"""Losses of samples and the errors they send back: twin of `loss.hpp`."""
+"""Losses of samples and their derivatives: reference for `loss.hpp`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sample_losses(loss: str, output: Array, target: Array) -> tuple[NDArray[np.f
         log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         losses, errors = -(t * log_p).sum(axis=1), np.exp(log_p) - t
     elif loss == "sigmoid_cross_entropy":
-        small = np.exp(-np.abs(z))  # at most 1: nothing here overflows
+        small = np.exp(-np.abs(z))  # at most 1, so no overflow
         losses = (np.maximum(z, 0) - z * t + np.log1p(small)).sum(axis=1)
         errors = np.where(z >= 0, 1, small) / (1 + small) - t
     elif loss == "squared_error":

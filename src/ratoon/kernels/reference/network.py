@@ -20,15 +20,15 @@ from ratoon.kernels.types import LANES, Rule, Scaling, Step
 from ratoon.topology import Topology
 
 BLOCK = 32
-"""Samples that go through the network together; a wider minibatch is taken in blocks."""
+"""Samples computed together; a wider minibatch is split into blocks."""
 
 Blocks = list[tuple[int, int]]
-"""How a minibatch goes through the network: of every block, its samples and its lanes."""
+"""The blocks of a minibatch, in order: the samples and the lanes of each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A topology, arrays aligned with it, and what happens to its outputs."""
+    """A topology, arrays aligned with it, and what is applied to its outputs."""
 
     topology: Topology
     weights: Array
@@ -42,25 +42,25 @@ class Layer:
 
 @dataclass(eq=False)
 class Flow:
-    """What flowed through one layer for one minibatch; rows are neurons, columns are samples."""
+    """Activations and errors of one layer for one minibatch, (neurons, samples)."""
 
     x: Array
     before: Array  # before activation
     after: Array  # after activation, before dropout
     factors: Array  # of dropout: 0, or 1 / (1 - rate)
-    error: Array  # derivative of the loss by `before`; filled in on the way back
+    error: Array  # derivative of the loss by `before`; set in the backward pass
 
     @property
     def y(self) -> Array:
-        """Return what the next layer sees."""
+        """Return the input of the next layer."""
         return self.after * self.factors
 
 
 class ReferenceNetwork:
-    """Layers in a row; the arrays stay the caller's and are changed in place.
+    """Consecutive layers; their arrays belong to the caller and are changed in place.
 
-    Methods are those of `ratoon.kernels.NativeNetwork`, but take samples as they are: an array, or
-    a SciPy matrix.
+    The methods are those of `ratoon.kernels.NativeNetwork`, but take an array or a SciPy matrix
+    as samples.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class ReferenceNetwork:
         slope: float = 0.0,
         dropout: float = 0.0,
     ) -> None:
-        """Append a layer; ``state`` is what the optimizer keeps per connection, at most two."""
+        """Append a layer; ``state`` has the optimizer's arrays per connection, at most two."""
         self.layers.append(
             Layer(topology, weights, bias, state, bias_state, activation, slope, dropout)
         )
@@ -150,7 +150,7 @@ class ReferenceNetwork:
         dropout_seed: int = 0,
         step: int = 0,
     ) -> list[tuple[Array, Array]]:
-        """Return what flows through every layer for one minibatch: (activations, errors)."""
+        """Return (activations, errors) of every layer for one minibatch."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
         blocks = [(order.size, lanes_of(order.size))]
         flows = self._forward(as_read(samples, scaling)[order].T, blocks, dropout_seed, step)
@@ -242,7 +242,7 @@ class ReferenceNetwork:
 
     @staticmethod
     def _send_back(dy: Array, layer: Layer, flow: Flow) -> None:
-        """Turn the error at a layer's outputs into that before its activation."""
+        """Convert the error after a layer's activation into the error before it."""
         flow.error = dy * flow.factors
         known = flow.before if layer.activation in DERIVED_FROM_INPUT else flow.after
         derive(layer.activation, known, flow.error, slope=layer.slope)
@@ -264,12 +264,12 @@ def lanes_of(batch: int) -> int:
 
 
 def mean_of(total: float, weight: float) -> float:
-    """Return the weighted mean, 0 where nothing weighs anything."""
+    """Return the weighted mean, or 0 if all weights are 0."""
     return total / weight if weight > 0 else 0.0
 
 
 def blocks_of(batch: int) -> Blocks:
-    """Return how a minibatch is taken in blocks.
+    """Return the blocks of a minibatch.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def blocks_of(batch: int) -> Blocks:
 
 
 def is_read_sparsely(samples: Any, batch: int) -> bool:
-    """Return whether training reads the stored entries only, as it does where they are rare."""
+    """Return whether training reads stored entries only, which it does if they are rare."""
     if not scipy.sparse.issparse(samples):
         return False
     n_rows, n_features = samples.shape
@@ -293,8 +293,8 @@ def dropout_factors(
 ) -> Array:
     """Return 0 or 1 / (1 - rate) for every neuron and sample of a minibatch.
 
-    Every block has random numbers of its own.  They are numbered over rows of all its lanes, also
-    where there are fewer samples.
+    Every block has its own random numbers.  They are numbered over rows of all its lanes, even
+    if it has fewer samples.
     """
     parts = []
     for number, (size, lanes) in enumerate(blocks):

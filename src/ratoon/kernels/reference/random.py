@@ -1,6 +1,6 @@
-"""Counter-based random numbers, and distinct ones: twins of `random.hpp` and `draw.cpp`.
+"""Counter-based and distinct random numbers: references for `random.hpp` and `draw.cpp`.
 
-Written with Python's own integers, which do not overflow, so that there is nothing to get wrong.
+Written with Python's integers, which do not overflow.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def random_below(seed: int, counter: int, n: int) -> int:
 def draw_distinct(total: int, count: int, seed: int) -> list[int]:
     """Return ``count`` distinct numbers below ``total``, ascending, every set equally likely.
 
-    Draw as many as are missing, drop repetitions, and again until none is missing.  When more than
-    half is wanted, those left out are drawn instead, so that repetitions stay the minority.
+    Numbers are drawn and repetitions dropped until there are enough.  If more than half of all
+    numbers are requested, those to leave out are drawn instead, so that few are repeated.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def draw_distinct(total: int, count: int, seed: int) -> list[int]:
     [0, 1, 2, 3, 4, 5, 6, 7, 9]
     """
     if not 0 <= count <= total:
-        raise InvalidInputError(f"{count} distinct numbers below {total} cannot be had.")
+        raise InvalidInputError(f"cannot draw {count} distinct numbers below {total}.")
     if count > total // 2:
         left_out = set(draw_distinct(total, total - count, seed))
         return [number for number in range(total) if number not in left_out]

@@ -1,4 +1,4 @@
-"""Random starts, prune and grow: twins of `rewire.cpp`."""
+"""Random initial topologies, pruning and growth: references for `rewire.cpp`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ratoon.topology import GROWN, IntArray, Rewiring, Topology
 def random_topology(
     shape: tuple[int, int], tile: tuple[int, int], grouped: bool, n_connections: int, *, seed: int
 ) -> Topology:
-    """Draw exactly ``n_connections``, every set of them equally likely.
+    """Draw exactly ``n_connections`` positions; every set of positions is equally likely.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def regrow(topology: Topology, kept: IntArray, count: int, *, seed: int) -> Rewi
         tiles.append(tile)
         survivors.append(kept[(kept >= slots.start) & (kept < slots.stop)])
         occupied.append(tile.unpack(topology.packed[survivors[-1]]))
-    room = [tile.area - keys.size for tile, keys in zip(tiles, occupied, strict=True)]
+    n_empty = [tile.area - keys.size for tile, keys in zip(tiles, occupied, strict=True)]
     packed, origins = [], []
-    for t, ranks in enumerate(ranks_by_tile(room, count, seed)):
+    for t, ranks in enumerate(ranks_by_tile(n_empty, count, seed)):
         keys = np.concatenate((occupied[t], past_occupied(ranks, occupied[t])))
         origin = np.concatenate((survivors[t], np.full(ranks.size, GROWN)))
         order = np.argsort(keys)
@@ -77,8 +77,8 @@ def rewire_by_sign(
 ) -> tuple[Topology, int]:
     """Replace the fraction ``zeta`` nearest zero of each sign by as many random connections.
 
-    Arrays are moved along in place; new connections hold 0 in all of them but the weights, which
-    start as normal deviates.  Returns the next topology and the number of new connections.
+    The arrays are reordered in place; new connections get 0 in all of them except the weights,
+    which start as normal deviates.  Returns the next topology and the number of new connections.
     """
     kept = strongest_of_each_sign(weights, zeta)
     rewiring = regrow(topology, kept, topology.n_connections - kept.size, seed=seed)
@@ -90,10 +90,10 @@ def rewire_by_sign(
 
 
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
-    """Slots left, in order, once the fraction ``zeta`` nearest zero is gone from each sign.
+    """Return the slots left after pruning the fraction ``zeta`` nearest zero of each sign.
 
-    Of equal weights those in lower slots go first.  The sign bit decides, also that of 0 and that
-    of what is not a number, which goes last.
+    Of equal weights those in lower slots are pruned first.  The sign is that of the sign bit, also
+    for 0 and NaN; NaN is pruned last.
 
     Examples
     --------
@@ -107,18 +107,18 @@ def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
     return np.sort(np.concatenate(survivors))
 
 
-def ranks_by_tile(room: Sequence[int], count: int, seed: int) -> list[IntArray]:
-    """Draw distinct places among all tiles; return them per tile, counted from its start."""
-    drawn = np.array(draw_distinct(sum(room), count, seed), dtype=np.int64)
-    ends = list(accumulate(room))
+def ranks_by_tile(n_empty: Sequence[int], count: int, seed: int) -> list[IntArray]:
+    """Draw distinct ranks over all tiles; return those of each tile, counted from its start."""
+    drawn = np.array(draw_distinct(sum(n_empty), count, seed), dtype=np.int64)
+    ends = list(accumulate(n_empty))
     return [
         drawn[(drawn >= end - size) & (drawn < end)] - (end - size)
-        for end, size in zip(ends, room, strict=True)
+        for end, size in zip(ends, n_empty, strict=True)
     ]
 
 
 def past_occupied(ranks: IntArray, occupied: IntArray) -> IntArray:
-    """Return the keys of the empty places with these ranks, given the keys that are taken.
+    """Return the keys of the empty positions with these ranks, given the occupied keys.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the plane of inputs by outputs is cut into tiles and ordered: twin of `topology.hpp`."""
+"""Tiles of the inputs x outputs plane and their order: reference for `topology.hpp`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ GROUP = 16
 
 @dataclass(frozen=True)
 class Tile:
-    """One tile: where it begins, how large it is, how the positions inside it are ordered.
+    """One tile: its origin, its size and the order of the positions in it.
 
-    In plain order by (input, output); in grouped order by (input // 16, output, input % 16), the
-    last group being narrower where 16 does not divide the inputs.
+    Positions are ordered by (input, output), or, if grouped, by (input // 16, output, input % 16);
+    the last group is narrower if 16 does not divide the inputs.
 
     Examples
     --------
@@ -39,11 +39,11 @@ class Tile:
 
     @property
     def area(self) -> int:
-        """How many positions there are."""
+        """Number of positions."""
         return self.inputs * self.outputs
 
     def key(self, inputs: IntArray, outputs: IntArray) -> IntArray:
-        """Return the place of local positions in the order of the tile."""
+        """Return the keys of local positions: their indices in the order of the tile."""
         if not self.grouped:
             return inputs * self.outputs + outputs
         first = inputs - inputs % GROUP
@@ -51,7 +51,7 @@ class Tile:
         return first * self.outputs + outputs * width + (inputs - first)
 
     def at(self, keys: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the local positions at places of that order."""
+        """Return the local positions with these keys."""
         if not self.grouped:
             return keys // self.outputs, keys % self.outputs
         first = keys // (GROUP * self.outputs) * GROUP
@@ -60,12 +60,12 @@ class Tile:
         return first + rest % width, rest // width
 
     def pack(self, keys: IntArray) -> NDArray[np.uint32]:
-        """Return the 32-bit words of the positions at these places."""
+        """Return the 32-bit words of the positions with these keys."""
         inputs, outputs = self.at(keys)
         return (inputs << 16 | outputs).astype(np.uint32)
 
     def unpack(self, packed: NDArray[np.uint32]) -> IntArray:
-        """Return the places of positions given as 32-bit words."""
+        """Return the keys of positions given as 32-bit words."""
         words = packed.astype(np.int64)
         return self.key(words >> 16, words & 0xFFFF)
 
@@ -84,7 +84,7 @@ def tiles_of(shape: tuple[int, int], tile: tuple[int, int], grouped: bool) -> It
 
 
 def tiles_and_slots(topology: Topology) -> Iterator[tuple[Tile, slice]]:
-    """Yield every tile of a topology with the slots it owns."""
+    """Yield every tile of a topology with its slots."""
     starts = topology.starts.tolist()
     tiles = tiles_of(topology.shape, topology.tile, topology.grouped)
     for tile, first, last in zip(tiles, starts[:-1], starts[1:], strict=True):
