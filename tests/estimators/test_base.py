@@ -288,7 +288,7 @@ def test_held_out_rows_change_nothing_that_is_learnt(two_classes, equal_networks
         def on_fit_begin(self, training):
             held[:] = np.setdiff1d(np.arange(90), training.data.rows)
 
-    how = {"restore_best": False, "n_iter_no_change": 20, "callbacks": Note(), **how}
+    how = {"restore_best": False, "density": 0.3, "callbacks": Note(), "max_iter": 6, **how}
     one = small(early_stopping=True, **how).fit(X, y)
     assert len(held) == 9
     other = X.copy()
