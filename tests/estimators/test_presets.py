@@ -106,7 +106,7 @@ def test_up_to_64_samples_defaults_do_not_depend_on_their_number(n_samples):
         found = resolve(given, Shape(n_samples, 20, 3, is_classifier))
         other = resolve(given, Shape(40, 20, 3, is_classifier))
         assert found.batch_size == n_samples
-        assert replace(found, batch_size=1) == replace(other, batch_size=1)
+        assert replace(found, batch_size=1, reason="") == replace(other, batch_size=1, reason="")
 
 
 def test_small_problems_compute_in_double_precision_and_large_ones_do_not():
