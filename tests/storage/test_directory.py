@@ -94,6 +94,22 @@ def test_a_model_with_the_name_of_a_checkpoint_is_not_used(checkpoints):
         assert checkpoints.latest()[0] == 3
 
 
+@pytest.mark.parametrize("name", ["checkpoint-00000009.ratoon", "checkpoint-100000000.ratoon"])
+def test_a_link_to_a_missing_file_is_skipped_with_a_warning(checkpoints, name):
+    os.symlink("missing", os.path.join(checkpoints.path, name))
+    with pytest.warns(CheckpointWarning, match="link to a missing file"):
+        found = checkpoints.latest()
+    assert found is not None
+
+
+def test_another_spelling_of_a_number_is_not_a_checkpoint(checkpoints):
+    before = checkpoints.numbers()
+    with open(os.path.join(checkpoints.path, "checkpoint-000000009.ratoon"), "w") as file:
+        file.write("x")
+    assert checkpoints.numbers() == before
+    assert checkpoints.latest() is not None
+
+
 def test_checkpoints_after_the_resumed_one_are_removed(checkpoints):
     checkpoints.save(9, a_checkpoint(9))
     checkpoints.save(4, a_checkpoint(4))

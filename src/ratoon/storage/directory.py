@@ -193,7 +193,9 @@ class CheckpointDirectory:
             names = os.listdir(self.path)
         except FileNotFoundError:
             return []
-        return sorted(int(found.group(1)) for found in map(NAME.fullmatch, names) if found)
+        found = [int(match.group(1)) for match in map(NAME.fullmatch, names) if match]
+        # Other spellings of a number, such as 000000001, are not the names of checkpoints.
+        return sorted(number for number in found if os.path.basename(self.path_of(number)) in names)
 
     def path_of(self, number: int) -> str:
         """Return the path of the checkpoint with this number."""
@@ -232,7 +234,7 @@ class CheckpointDirectory:
                 with suppress(FileNotFoundError):
                     os.unlink(self.path_of(other))
 
-    def latest(self) -> tuple[int, Document] | None:
+    def latest(self, *, attempts: int = 10) -> tuple[int, Document] | None:
         """Return number and content of the newest intact checkpoint, or None.
 
         If the newest cannot be used, the one before it is returned, with a `CheckpointWarning`.
@@ -246,8 +248,10 @@ class CheckpointDirectory:
         for number in reversed(self.numbers()):
             try:
                 document = read_document(self.path_of(number), kind="checkpoint")
-            except FileNotFoundError:
-                continue  # its writer has replaced it by a newer one
+            except FileNotFoundError as error:
+                if os.path.islink(self.path_of(number)):
+                    problems.append(f"{error}: a link to a missing file")
+                continue  # otherwise its writer has replaced it by a newer one
             except (FormatError, OSError) as error:
                 problems.append(str(error))
                 continue
@@ -264,7 +268,11 @@ class CheckpointDirectory:
                 f"{shown(self.path)}: no checkpoint can be used:\n  " + "\n  ".join(problems)
             )
         # A writer has replaced all that were listed, so list them again.
-        return self.latest() if self.numbers() else None
+        if not self.numbers():
+            return None
+        if attempts <= 1:
+            raise FormatError(f"{shown(self.path)}: the listed checkpoints cannot be opened.")
+        return self.latest(attempts=attempts - 1)
 
 
 def _lock(descriptor: int) -> None:
