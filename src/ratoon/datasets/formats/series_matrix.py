@@ -73,7 +73,7 @@ def read_series_matrix(path: Path, options: ReadOptions) -> Parsed:
     fields = _fields(path, facts, len(samples))
     parsed = Parsed(values.T, feature_names=probes, sample_names=samples)
     if options.sample_sheet is None:
-        _choose_label(path, fields, options, parsed)
+        choose_field(path, fields, options, parsed)
     return parsed
 
 
@@ -108,9 +108,10 @@ def _fields(path: Path, facts: list[tuple[str, list[str]]], n_samples: int) -> d
     return fields
 
 
-def _choose_label(
+def choose_field(
     path: Path, fields: dict[str, list[str]], options: ReadOptions, parsed: Parsed
 ) -> None:
+    """Take the labels from the field ``label=``, or list the fields that could be the label."""
     listing = _listing(fields)
     if options.label is None:
         parsed.notes.append("fields that could be the label: " + "; ".join(listing[:20]))
