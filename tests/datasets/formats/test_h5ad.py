@@ -153,3 +153,14 @@ def test_a_file_written_by_anndata_reads_the_same(tmp_path):
     assert_array_equal(read(tmp_path / "b.h5ad", matrix="dense").X, X + 1)
     dropped = read(tmp_path / "b.h5ad", label="ok", unlabelled="drop")
     assert dropped.labels.tolist() == ["1", "3", "4"]
+
+
+def test_the_oldest_files_keep_categories_in_uns(tmp_path):
+    with h5py.File(tmp_path / "a.h5ad", "w") as file:
+        file["X"] = np.eye(3, 2)
+        kinds = [("index", "S2"), ("kind", "i1")]
+        file["obs"] = np.array([(b"c1", 1), (b"c2", 0), (b"c3", -1)], dtype=kinds)
+        file["var"] = np.array([(b"g1",), (b"g2",)], dtype=[("index", "S2")])
+        file["uns/kind_categories"] = ["T", "B"]
+    data = read(tmp_path / "a.h5ad", label="kind", unlabelled="drop")
+    assert data.labels.tolist() == ["B", "T"]

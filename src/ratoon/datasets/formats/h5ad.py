@@ -37,6 +37,10 @@ def read_h5ad(path: Path, options: ReadOptions) -> Parsed:
         )
         if label is not None:
             parsed.labels = _column(obs, label, path, limits)
+            categories = _categories_in_uns(file, label, path, limits) if is_dataset(obs) else None
+            if categories is not None:
+                codes = load(obs, path, limits)[label]
+                parsed.labels = _decode(codes, categories, path)
             parsed.label_source = f"obs column {label!r}"
             parsed.notes.append(f"labels from obs column {label!r}")
         elif options.sample_sheet is None:
@@ -80,6 +84,14 @@ def _matrix(item: Any, path: Path, limits: Limits) -> Any:
     check_compressed(starts, indices, values.size, major, minor, source=where)
     build = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     return build((values, indices, starts), shape=(n_rows, n_columns))
+
+
+def _categories_in_uns(file: Any, label: str, path: Path, limits: Limits) -> list[str] | None:
+    """Return the categories of a column of `obs` as files before anndata 0.7 store them."""
+    name = f"{label}_categories"
+    if "uns" not in file or name not in child(file, "uns", path):
+        return None
+    return texts(child(child(file, "uns", path), name, path), path, limits)
 
 
 def _index(frame: Any, path: Path, limits: Limits) -> list[str]:
