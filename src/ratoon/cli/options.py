@@ -154,6 +154,8 @@ KEYS = (
     "duplicates",
     "unlabelled",
     "sparse",
+    "delimiter",
+    "decimal",
     "format",
     "isolated",
 )

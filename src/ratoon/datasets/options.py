@@ -38,6 +38,8 @@ class ReadOptions:
     duplicates: Literal["error", "keep"] = "error"
     sparse: bool | Literal["auto"] = "auto"
     dtype: str = "float32"
+    delimiter: str | None = None
+    decimal: Literal["auto", ".", ","] = "auto"
     limits: Limits = field(default_factory=Limits)
 
 

@@ -20,7 +20,7 @@ from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels, is_missing_label
 from ratoon.datasets.tables.orientation import repeated
-from ratoon.datasets.tables.sample_sheet import join_sample_sheet, read_sample_sheet
+from ratoon.datasets.tables.sample_sheet import join_sample_sheet, read_cls, read_sample_sheet
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -31,7 +31,9 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "duplicates": ("error", "keep"),
     "sparse": ("auto", True, False),
     "dtype": ("float32", "float64"),
+    "decimal": ("auto", ".", ","),
 }
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
 def read(
@@ -49,6 +51,8 @@ def read(
     duplicates: Literal["error", "keep"] = "error",
     sparse: bool | Literal["auto"] = "auto",
     dtype: str = "float32",
+    delimiter: str | None = None,
+    decimal: Literal["auto", ".", ","] = "auto",
     format: str = "auto",
     limits: Limits | None = None,
     isolated: bool | Isolation = False,
@@ -58,16 +62,18 @@ def read(
     Parameters
     ----------
     path : path
-        A table (``.csv``, ``.tsv``, ``.txt``), a GEO series matrix, libsvm, Matrix Market (each
-        of these also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, or a 10x folder.
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.gct``), a GEO series matrix or SOFT file, ARFF,
+        libsvm, Matrix Market (each of these also gzipped), ``.xlsx``, ``.npz``, ``.mat``,
+        ``.h5ad``, ``.parquet``, ``.rds``, ``.RData``, a 10x ``.h5`` file, or a 10x folder.
     label : str or int, optional
         Column, row, array or field with the labels.  By default one named ``y``, ``label``,
         ``class``, ``target``, ... is used; the notes of the result name it.
     sample_sheet : path, optional
         Table with one row per sample and the sample names in the first column; ``label`` is then
-        one of its other columns.
+        one of its other columns.  Or a Broad ``.cls`` file with one label per sample.
     matrix : str, optional
-        Array (``.npz``, ``.mat``) or layer (``.h5ad``) with the data, if it is not ``X``.
+        Array (``.npz``, ``.mat``, R) or layer (``.h5ad``) with the data, if it is not ``X``; or
+        the sheet of a workbook, if it is not the first.
     index : str, optional
         Column with the sample names, if it is not the first or contains numbers.
     ignore : sequence of str
@@ -87,6 +93,12 @@ def read(
         sparse if less than a tenth of its values are not zero.
     dtype : {"float32", "float64"}
         Type of X.  Training computes in float32.
+    delimiter : str, optional
+        Character between the cells of a text table, or one of "tab", "space", "comma",
+        "semicolon", "bar".  By default the one that splits the first lines evenly.
+    decimal : {"auto", ".", ","}
+        Decimal mark of a text table; with "auto" it is a comma if numbers have one and cells are
+        not separated by commas.
     format : str
         Name of the format; with "auto" it is detected from the first bytes and the file name.
     limits : Limits, optional
@@ -136,6 +148,8 @@ def read(
         duplicates=duplicates,
         sparse=sparse,
         dtype=np.dtype(dtype).name,
+        delimiter=_checked_delimiter(delimiter, decimal),
+        decimal=decimal,
         limits=limits,
     )
     _check_choices(options)
@@ -143,10 +157,17 @@ def read(
         given = {**vars(options), "sample_sheet": sample_sheet, "format": format}
         del given["limits"]
         return read_isolated(path, given, limits, Isolation() if isolated is True else isolated)
-    if sample_sheet is not None:
+    labels_file = _cls_file(path, sample_sheet, label)
+    if sample_sheet is not None and labels_file is None:
         options = replace(options, sample_sheet=read_sample_sheet(Path(sample_sheet), limits))
     digest = survey_tenx(path, limits) if path.is_dir() else survey(path, limits)
-    parsed = READERS[format_of(path, format, limits)](path, options)
+    kind = format_of(path, format, limits)
+    _check_text_options(path, kind, options)
+    parsed = READERS[kind](path, options)
+    if labels_file is not None:
+        parsed.labels = read_cls(labels_file, limits)
+        parsed.label_source = labels_file.name
+        parsed.notes.append(f"labels from {labels_file.name}, in the order of the samples")
     return finish(parsed, options, source=str(path), sha256=digest)
 
 
@@ -253,3 +274,42 @@ def _check_choices(options: ReadOptions) -> None:
                 f"read: `{name}` must be one of {', '.join(map(repr, choices))},"
                 f" got {getattr(options, name)!r}."
             )
+
+
+def _cls_file(path: Path, given: Any, label: str | int | None) -> Path | None:
+    """Return the Broad ``.cls`` file with the labels: given, or next to a ``.gct`` file."""
+    if given is not None:
+        return Path(given) if Path(given).suffix.lower() == ".cls" else None
+    beside = path.parent / (path.name.removesuffix(".gz").removesuffix(".gct") + ".cls")
+    is_gct = path.name.lower().removesuffix(".gz").endswith(".gct")
+    return beside if is_gct and label is None and beside.is_file() else None
+
+
+def _check_text_options(path: Path, kind: str, options: ReadOptions) -> None:
+    if kind == "csv":
+        return
+    for name, value, default in (
+        ("delimiter", options.delimiter, None),
+        ("decimal", options.decimal, "auto"),
+    ):
+        if value != default:
+            raise InvalidParameterError(
+                f"read: `{name}={value!r}` is for text tables, and {path.name} is read as"
+                f" {kind!r}.\n  Omit it."
+            )
+
+
+def _checked_delimiter(given: str | None, decimal: str) -> str | None:
+    if given is None:
+        return None
+    delimiter = _DELIMITERS.get(given, given)
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '".+-':
+        raise InvalidParameterError(
+            f"read: `delimiter` must be one character, such as ';', or one of"
+            f" {', '.join(name for name in _DELIMITERS if name.isalpha())}; got {given!r}."
+        )
+    if delimiter == decimal:
+        raise InvalidParameterError(
+            f"read: `delimiter` and `decimal` are both {decimal!r}; they must differ."
+        )
+    return delimiter

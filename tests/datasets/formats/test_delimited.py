@@ -14,7 +14,12 @@ from numpy.testing import assert_array_equal
 from ratoon.datasets import Limits, read
 from ratoon.datasets.formats.delimited import Splitter
 from ratoon.datasets.tables.sample_sheet import read_sample_sheet
-from ratoon.errors import FormatError, InvalidInputError, RatoonError
+from ratoon.errors import (
+    FormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    RatoonError,
+)
 
 ROWS = "sample,TP53,BRCA1,class\nA,1.5,2,ill\nB,0.5,-3e2,well\nC,0,4,ill\n"
 COLUMNS = "gene,A,B,C\nclass,ill,well,ill\nTP53,1.5,0.5,0\nBRCA1,2,-300,4\n"
@@ -285,3 +290,83 @@ def test_a_quote_inside_a_cell_does_not_hide_delimiters():
     raw = b'5" disk,1,2,"x, ""y""",3'
     assert splitter.count(raw, 1) > 1
     assert splitter.count(raw, 4) == len(splitter.cells((1, raw))) == 5
+
+
+EUROPEAN = "sample;TP53;BRCA1;class\nA;1,5;2;ill\nB;0,25;-3,5e2;well, mostly\n"
+
+
+def test_decimal_commas_are_recognised_between_semicolons(write):
+    data = read(write("a.csv", EUROPEAN))
+    assert data.X.tolist() == [[1.5, 2.0], [0.25, -350.0]]
+    assert data.labels.tolist() == ["ill", "well, mostly"]
+    assert "numbers have decimal commas" in data.notes
+
+
+def test_decimal_commas_are_recognised_without_a_heading(write):
+    assert read(write("a.csv", "1,5;2,5;3,5\n4,5;5,5;6,5\n")).X.tolist() == [
+        [1.5, 2.5, 3.5],
+        [4.5, 5.5, 6.5],
+    ]
+
+
+def test_commas_separate_cells_where_points_are_decimal(write):
+    assert read(write("a.csv", "a;b,c\n1.5,2.5\n3.5,4.5\n")).feature_names == ("a;b", "c")
+
+
+def test_the_decimal_mark_can_be_given(write):
+    path = write("a.csv", "a;b\n1,5;2\n3;4\n")
+    assert read(path, decimal=",").X.tolist() == [[1.5, 2.0], [3.0, 4.0]]
+    with pytest.raises(FormatError, match="no row has a number"):
+        read(write("a.csv", "a;b\n1,5;2,5\n3,5;4,5\n"), decimal=".")
+
+
+@pytest.mark.parametrize("delimiter", ["~", ":", "#", "semicolon"])
+def test_the_delimiter_can_be_given(write, delimiter):
+    mark = ";" if delimiter == "semicolon" else delimiter
+    path = write("a.csv", "a|b~,c\n1|2~,3\n4|5~,6\n".replace("~,", mark))
+    data = read(path, delimiter=delimiter, ignore="a|b")
+    assert data.feature_names == ("c",)
+    assert data.X.tolist() == [[3.0], [6.0]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"delimiter": "ab"}, "one character"),
+        ({"delimiter": ""}, "one character"),
+        ({"delimiter": "1"}, "one character"),
+        ({"delimiter": ",", "decimal": ","}, "must differ"),
+        ({"decimal": ";"}, "decimal"),
+    ],
+)
+def test_an_invalid_delimiter_or_decimal_mark_is_refused(write, wrong, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        read(write("a.csv", "a,b\n1,2\n"), **wrong)
+
+
+def test_a_delimiter_is_refused_for_formats_without_one(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3))
+    with pytest.raises(InvalidParameterError, match="for text tables"):
+        read(tmp_path / "a.npz", delimiter=";")
+
+
+GCT = "#1.2\n2\t3\nName\tDescription\tS1\tS2\tS3\ng1\tna\t1\t2\t3\ng2\tna\t4\t5\t6\n"
+
+
+@pytest.mark.parametrize("labels", ["0 1 1", "ALL AML AML"])
+def test_a_cls_file_beside_a_gct_file_has_its_labels(write, labels):
+    write("a.cls", f"3 2 1\n# ALL AML\n{labels}\n")
+    data = read(write("a.gct", GCT))
+    assert data.labels.tolist() == ["ALL", "AML", "AML"]
+    assert data.X.shape == (3, 2)
+
+
+def test_a_cls_file_can_be_the_sample_sheet(write):
+    numeric = write("b.cls", "#numeric\n#age\n1.5 2.5 3.5\n")
+    assert read(write("a.gct", GCT), sample_sheet=numeric).y.tolist() == [1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize("text", ["3 2 1\n# A B\n0 1\n", "3 2 1\n0 1 1\n", "#numeric\n", "\n"])
+def test_a_damaged_cls_file_is_refused(write, text):
+    with pytest.raises(FormatError, match=r"b\.cls"):
+        read(write("a.gct", GCT), sample_sheet=write("b.cls", text))

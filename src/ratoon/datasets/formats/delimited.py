@@ -1,5 +1,7 @@
 """CSV, TSV and similar text tables, in either orientation, read line by line.
 
+Where cells are not separated by commas, numbers may have decimal commas.
+
 A table is read once: cells that are not numbers are removed from each line and stored separately,
 the others are parsed by `NumberRows` in blocks.  The orientation is decided at the end, when all
 names are known, and added to the notes.
@@ -8,8 +10,9 @@ names are known, and added to the notes.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -26,6 +29,8 @@ _PROBED_ROWS = 50
 _PROBED_CELLS = 200_000
 _LONG_LINE = 2**20
 """The cells of a line of more bytes are counted before any of them is made."""
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
+_DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 _IS_BLANK = np.array([code < 128 and chr(code).isspace() for code in range(256)])
 Line = tuple[int, bytes]
 
@@ -37,11 +42,15 @@ def read_delimited(path: Path, options: ReadOptions) -> Parsed:
 
 def read_table(path: Path, options: ReadOptions) -> Table:
     """Read the cells of a text table: numbers as floats, all others as text."""
-    lines = _data_lines(path, options.limits)
+    return table_from_lines(path, _data_lines(path, options.limits), options)
+
+
+def table_from_lines(path: Path, lines: Iterator[Line], options: ReadOptions) -> Table:
+    """Read a table from numbered lines."""
     probe = list(islice(lines, _PROBED_ROWS + 1))
     if not probe:
         raise FormatError(f"{path}: no rows; the file has only blank lines and comments.")
-    splitter = Splitter.for_lines(path, probe, options.limits)
+    splitter = Splitter.for_lines(path, probe, options.limits, options.delimiter, options.decimal)
     cells = [splitter.cells(line) for line in probe[:2]]
     # Wide rows are as many as are needed: each cell is a Python string here.
     cells += map(splitter.cells, probe[2 : 1 + max(5, _PROBED_CELLS // len(cells[-1]))])
@@ -59,10 +68,14 @@ def read_table(path: Path, options: ReadOptions) -> Table:
     columns = heading or [f"column {j + 1}" for j in range(n_cells)]
     n_rows = max(5, _PROBED_CELLS // n_cells)
     text = _text_columns(cells[first : first + n_rows], n_cells)
+    if [name.strip().lower() for name in columns[:2]] == ["name", "description"]:
+        text = sorted({*text, 1})  # of a GCT table, where many descriptions are "na"
     names = [splitter.first_cell(line) for line in probe[first:]]
     index = _index_column(path, columns, names, text, options, heading is not None)
     separate = sorted({*text, *([] if index is None else [index])})
     table = Table(str(path), columns, heading is not None, index, separate, options.dtype)
+    if splitter.decimal_comma and options.decimal == "auto":
+        table.notes.append("numbers have decimal commas")
     _fill(table, chain(probe[first:], lines), splitter, options.limits)
     return table
 
@@ -84,20 +97,27 @@ class Splitter:
     source: str
     delimiter: str
     limits: Limits
+    decimal_comma: bool = False
 
     @classmethod
-    def for_lines(cls, path: Path, lines: list[Line], limits: Limits) -> Splitter:
-        """Choose the delimiter that splits the first lines into the same number of cells."""
-        best, best_score = ",", 0.0
-        for delimiter in "\t,;| ":
-            counts = [_count_cells(raw, delimiter) for _, raw in lines[:10]]
-            if max(counts) < 2:
-                continue
-            agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
-            score = max(agreement, 0.01) * counts[-1] * (0.1 if delimiter == " " else 1.0)
-            if score > best_score:
-                best, best_score = delimiter, score
-        return cls(str(path), best, limits)
+    def for_lines(
+        cls,
+        path: Path,
+        lines: list[Line],
+        limits: Limits,
+        delimiter: str | None = None,
+        decimal: str = "auto",
+    ) -> Splitter:
+        """Choose the delimiter and the decimal mark that suit the first lines."""
+        probed = lines[:10]
+        if delimiter is None:
+            candidates = [mark for mark in "\t,;| " if decimal != "," or mark != ","]
+            delimiter = _likely_delimiter(probed, candidates)
+        splitter = cls(str(path), delimiter, limits)
+        if delimiter == "," or decimal == ".":
+            return splitter
+        has_commas = decimal == "," or _has_decimal_commas(map(splitter.cells, probed))
+        return replace(splitter, decimal_comma=has_commas)
 
     def count(self, raw: bytes, most: int) -> int:
         """Return the number of cells of a line without making any of them.
@@ -135,14 +155,22 @@ class Splitter:
         if self.delimiter == " ":
             text = " ".join(text.split())
         if '"' not in text:
-            return text.split(self.delimiter)
+            return self._with_points(text.split(self.delimiter))
         try:
-            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+            return self._with_points(
+                next(csv.reader([text], delimiter=self.delimiter, strict=True))
+            )
         except csv.Error as error:
             raise FormatError(
                 f"{self.source}, line {number}: {error}.\n"
                 "  A quote is opened but not closed on the same line; remove or close it."
             ) from None
+
+    def _with_points(self, cells: list[str]) -> list[str]:
+        if not self.decimal_comma:
+            return cells
+        is_number = _DECIMAL_COMMA.fullmatch
+        return [cell.replace(",", ".") if is_number(cell) else cell for cell in cells]
 
     def split(self, line: Line, separate: list[int], n_cells: int) -> tuple[list[str], bytes]:
         """Return the text cells in the columns ``separate``, and the other cells unparsed."""
@@ -150,7 +178,8 @@ class Splitter:
         delimiter = self.delimiter.encode()
         if len(raw) > _LONG_LINE and (count := self.count(raw, n_cells)) > n_cells:
             self._check_count(number, count, n_cells)
-        if separate in ([], [0]) and b'"' not in raw and delimiter != b" ":
+        is_quick = b'"' not in raw and delimiter != b" " and not self.decimal_comma
+        if separate in ([], [0]) and is_quick:
             if not separate:
                 return [], raw
             name, _, rest = raw.partition(delimiter)
@@ -167,6 +196,31 @@ class Splitter:
                 "  The file may be cut off here, or a name contains the delimiter and must be"
                 " quoted."
             )
+
+
+def _likely_delimiter(lines: list[Line], candidates: list[str]) -> str:
+    """Return the delimiter that splits the lines into the same number of cells."""
+    best, best_score = ",", 0.0
+    for delimiter in candidates:
+        counts = [_count_cells(raw, delimiter) for _, raw in lines]
+        if max(counts) < 2:
+            continue
+        agreement = counts[1:].count(counts[-1]) / max(1, len(counts) - 1)
+        score = max(agreement, 0.01) * counts[-1] * (0.1 if delimiter == " " else 1.0)
+        # Commas inside numbers are no delimiters if another mark separates such numbers evenly.
+        if delimiter in "\t;|" and agreement == 1.0:
+            cells = (decode(raw).replace('"', "").split(delimiter) for _, raw in lines)
+            score *= 1e6 if _has_decimal_commas(cells) else 1.0
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def _has_decimal_commas(rows: Iterable[list[str]]) -> bool:
+    """Whether there are numbers with a decimal comma, and none with a decimal point."""
+    cells = list(chain.from_iterable(rows))
+    has_commas = any(map(_DECIMAL_COMMA.fullmatch, cells))
+    return has_commas and not any(map(_DECIMAL_POINT.fullmatch, cells))
 
 
 def _count_cells(raw: bytes, delimiter: str) -> int:

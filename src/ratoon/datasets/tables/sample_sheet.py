@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from ratoon.datasets.files import Limits
-from ratoon.datasets.formats.delimited import read_rows
+from ratoon.datasets.files import Limits, read_lines
+from ratoon.datasets.formats.delimited import decode, read_rows
 from ratoon.datasets.options import Parsed, SampleSheet
 from ratoon.datasets.tables.orientation import repeated
 from ratoon.errors import FormatError, InvalidInputError
@@ -83,3 +83,38 @@ def _choose_column(sheet: SampleSheet, label: str | int | None) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+
+
+def read_cls(path: Path, limits: Limits) -> tuple[str, ...]:
+    r"""Read the labels of a Broad ``.cls`` file: one per sample of the table, in its order.
+
+    The file has three lines: counts, the names of the classes after ``#``, and the labels, which
+    are the names or the numbers 0, 1, ...  After a first line ``#numeric`` come lines of numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "a.cls")
+    ...     _ = file.write_text("3 2 1\n# ALL AML\n0 1 1\n")
+    ...     read_cls(file, Limits())
+    ('ALL', 'AML', 'AML')
+    """
+    lines = [decode(line).split() for line in read_lines(path, limits) if line.strip()]
+    if lines and lines[0][0].lower() == "#numeric":
+        if len(lines) < 3:
+            raise FormatError(f"{path}: no numbers after #numeric; the file is cut off.")
+        return tuple(lines[2])
+    if len(lines) != 3 or len(lines[0]) != 3 or not lines[1][0].startswith("#"):
+        raise FormatError(
+            f"{path}: a .cls file has three lines: counts, '# names of classes', and labels."
+        )
+    names = [name for name in [lines[1][0].lstrip("#"), *lines[1][1:]] if name]
+    labels = lines[2]
+    if str(len(labels)) != lines[0][0]:
+        raise FormatError(
+            f"{path}: {len(labels)} labels, but the first line says {lines[0][0]} samples."
+        )
+    if all(label.isdigit() and int(label) < len(names) for label in labels):
+        return tuple(names[int(label)] for label in labels)
+    return tuple(labels)

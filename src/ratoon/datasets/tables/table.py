@@ -40,6 +40,8 @@ class Table:
         Line numbers of the rows with numbers.
     text_rows : dict of str to (int, list of str)
         Rows without any number, by name: line number and cells in the numeric columns.
+    notes : list of str
+        What was decided while reading the file.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Table:
         self.values: NDArray[Any] = np.empty((0, 0))
         self.rows: list[int] = []
         self.text_rows: dict[str, tuple[int, list[str]]] = {}
+        self.notes: list[str] = []
         self._texts: list[list[str]] = [[] for _ in separate]
         is_separate = set(separate)
         self.numeric_columns = [j for j in range(len(columns)) if j not in is_separate]
@@ -105,7 +108,7 @@ def samples_from_table(table: Table, options: ReadOptions) -> Parsed:
     )
     parsed = _from_columns(table, options) if in_columns else _from_rows(table, options)
     where = "columns" if in_columns else "rows"
-    parsed.notes.insert(0, f"samples are in {where}: {evidence}")
+    parsed.notes[:0] = [*table.notes, f"samples are in {where}: {evidence}"]
     if not parsed.values.shape[0] or not parsed.values.shape[1]:
         raise FormatError(
             f"{table.source}: the table has {parsed.values.shape[0]} samples with"
