@@ -3,6 +3,7 @@
 // To add one, write a struct like these and name it in `kActivations` at the end of the file:
 //   value(z, slope)             f(z)
 //   chain(d, known, slope)      d * f'(z), where `derived_from` says what is known of z
+// The arguments are numbers; with `in_vectors` they are vectors of eight.
 #pragma once
 
 struct Identity {
@@ -49,26 +50,28 @@ struct LeakyRelu {
 struct Tanh {
     static constexpr const char* name = "tanh";
     static constexpr DerivedFrom derived_from = DerivedFrom::output;
-    template <typename T>
-    static T value(T z, T) {
-        return std::tanh(z);
+    static constexpr bool in_vectors = true;
+    template <typename V>
+    RATOON_INLINE static V value(V z, V) {
+        return hyperbolic_tangent(z);
     }
-    template <typename T>
-    static T chain(T d, T y, T) {
-        return d * (1 - y * y);
+    template <typename V>
+    RATOON_INLINE static V chain(V d, V y, V) {
+        return d * (NumberIn<V>(1) - y * y);
     }
 };
 
 struct Logistic {
     static constexpr const char* name = "logistic";
     static constexpr DerivedFrom derived_from = DerivedFrom::output;
-    template <typename T>
-    static T value(T z, T) {
-        return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+    static constexpr bool in_vectors = true;
+    template <typename V>
+    RATOON_INLINE static V value(V z, V) {
+        return logistic(z);
     }
-    template <typename T>
-    static T chain(T d, T y, T) {
-        return d * (y * (1 - y));
+    template <typename V>
+    RATOON_INLINE static V chain(V d, V y, V) {
+        return d * (y * (NumberIn<V>(1) - y));
     }
 };
 
@@ -89,44 +92,76 @@ struct AllRelu {
 struct Silu {
     static constexpr const char* name = "silu";
     static constexpr DerivedFrom derived_from = DerivedFrom::input;
-    template <typename T>
-    static T value(T z, T slope) {
-        return z * Logistic::value(z, slope);
+    static constexpr bool in_vectors = true;
+    template <typename V>
+    RATOON_INLINE static V value(V z, V) {
+        return z * logistic(z);
     }
-    template <typename T>
-    static T chain(T d, T z, T slope) {
-        const T s = Logistic::value(z, slope);
-        return d * (s * (1 + z * (1 - s)));
+    template <typename V>
+    RATOON_INLINE static V chain(V d, V z, V) {
+        const V s = logistic(z);
+        constexpr NumberIn<V> one = 1;
+        return d * (s * (one + z * (one - s)));
     }
 };
 
 struct Elu {
     static constexpr const char* name = "elu";
     static constexpr DerivedFrom derived_from = DerivedFrom::output;
-    template <typename T>
-    static T value(T z, T slope) {
-        return z < 0 ? slope * std::expm1(z) : z;
+    static constexpr bool in_vectors = true;
+    template <typename V>
+    RATOON_INLINE static V value(V z, V slope) {
+        const V least = V{} - Exponential<V>::kSaturated;
+        const V found = slope * exp_minus_one(z > V{} ? V{} : z < least ? least : z);
+        return z < V{} ? found : z;
     }
     // Below zero the output is slope * (exp(z) - 1), so the derivative is the output plus slope.
-    template <typename T>
-    static T chain(T d, T y, T slope) {
-        return y > 0 ? d : d * (y + slope);
+    template <typename V>
+    RATOON_INLINE static V chain(V d, V y, V slope) {
+        return y > V{} ? d : d * (y + slope);
     }
 };
 
+template <typename A>
+concept InVectors = A::in_vectors;
+
+// Calls `body` with the place of eight numbers at a time, which it changes.  The remainder is
+// copied, so that all numbers are computed by the same instructions.
+template <typename T, typename Body>
+RATOON_INLINE void in_eights(T* y, Index n, const Body& body) {
+    Index k = 0;
+    for (; k + 8 <= n; k += 8) body(y + k, k, Index(8));
+    if (k == n) return;
+    T rest[8] = {};
+    std::copy_n(y + k, n - k, rest);
+    body(rest, k, n - k);
+    std::copy_n(rest, n - k, y + k);
+}
+
 template <typename A, typename T>
 void activate(T slope, T* y, Index n) {
-    if constexpr (std::is_same_v<A, Identity>) return;
-    for (Index k = 0; k < n; ++k) y[k] = A::value(y[k], slope);
+    if constexpr (InVectors<A>) {
+        in_eights(y, n,
+                  [&](T* at, Index, Index) { store(at, A::value(load(at), broadcast(slope))); });
+    } else if constexpr (!std::is_same_v<A, Identity>) {
+        for (Index k = 0; k < n; ++k) y[k] = A::value(y[k], slope);
+    }
 }
 
 template <typename A, typename T>
 void derive(T slope, const T* known, T unscale, T* d, Index n) {
-    if constexpr (std::is_same_v<A, Identity>) return;
-    if constexpr (A::derived_from == DerivedFrom::output) {
-        for (Index k = 0; k < n; ++k) d[k] = A::chain(d[k], known[k] * unscale, slope);
-    } else {
-        for (Index k = 0; k < n; ++k) d[k] = A::chain(d[k], known[k], slope);
+    constexpr bool is_scaled = A::derived_from == DerivedFrom::output;
+    if constexpr (InVectors<A>) {
+        in_eights(d, n, [&](T* at, Index k, Index size) {
+            T some[8] = {};
+            if (size < 8) std::copy_n(known + k, size, some);
+            const Vec<T> z = load(size < 8 ? some : known + k);
+            store(at, A::chain(load(at), is_scaled ? z * unscale : z, broadcast(slope)));
+        });
+    } else if constexpr (!std::is_same_v<A, Identity>) {
+        for (Index k = 0; k < n; ++k) {
+            d[k] = A::chain(d[k], is_scaled ? known[k] * unscale : known[k], slope);
+        }
     }
 }
 

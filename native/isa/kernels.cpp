@@ -28,9 +28,10 @@ namespace {
 #include "backward.hpp"
 #include "masked.hpp"
 #include "non_zeros.hpp"
+#include "normal.hpp"
+#include "exponential.hpp"
 #include "rows.hpp"
 #include "activations.hpp"
-#include "normal.hpp"
 #include "scan.hpp"
 // clang-format on
 

@@ -38,18 +38,45 @@ void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
     for (; i < n_rows; ++i) sums[i] = sum_of(folded(rows + i * lanes, lanes));
 }
 
-// Four decisions from one random word, 16 bits each.
+typedef std::uint64_t U64x8 __attribute__((vector_size(64)));
+typedef std::uint16_t U16x8 __attribute__((vector_size(16)));
+
+// Numbers first .. first + 7 of `random_bits`.
+RATOON_INLINE U64x8 eight_random_words(std::uint64_t seed, std::uint64_t first) {
+    U64x8 z = (U64x8{1, 2, 3, 4, 5, 6, 7, 8} + first) * 0x9E3779B97F4A7C15ull + seed;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+// Four decisions from one random word, 16 bits each; 32 decisions at a time.
 template <typename T>
 void drop(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n) {
+    using Bits = typename Exponential<Vec<T>>::Bits;
+    constexpr Index kTogether = 32;
     const auto limit = std::uint64_t(double(rate) * 65536.0);
     const T scale = 1 / (1 - rate);
-    std::uint64_t bits = 0;
-    for (Index k = 0; k < n; ++k) {
-        const std::uint64_t at = first + std::uint64_t(k);
-        if (k == 0 || at % 4 == 0) bits = random_bits(seed, at / 4);
-        const std::uint64_t mine = (bits >> (16 * (at % 4))) & 0xffffu;
-        d[k] = mine < limit ? T(0) : d[k] * scale;
+    const auto one_by_one = [&](Index k, Index end) {
+        for (; k < end; ++k) {
+            const std::uint64_t at = first + std::uint64_t(k);
+            const std::uint64_t mine = random_bits(seed, at / 4) >> (16 * (at % 4)) & 0xffffu;
+            d[k] = mine < limit ? T(0) : d[k] * scale;
+        }
+    };
+    Index k = std::min(n, Index((4 - first % 4) % 4));
+    one_by_one(0, k);
+    for (; k + kTogether <= n; k += kTogether) {
+        const U64x8 words = eight_random_words(seed, (first + std::uint64_t(k)) / 4);
+        U16x8 sixteen_bits[4];
+        std::memcpy(sixteen_bits, &words, sizeof(words));
+        for (int q = 0; q < 4; ++q) {
+            T* at = d + k + 8 * q;
+            const Bits mine = __builtin_convertvector(sixteen_bits[q], Bits);
+            const Bits is_dropped = mine < Bits{} + std::int32_t(limit);
+            store(at, is_dropped ? Vec<T>{} : load(at) * scale);
+        }
     }
+    one_by_one(k, n);
 }
 
 template <typename T>

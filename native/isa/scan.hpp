@@ -2,11 +2,6 @@
 // outputs, of which only the large ones are kept.
 #pragma once
 
-template <typename V>
-RATOON_INLINE V magnitude(V v) {
-    return v < 0 ? -v : v;
-}
-
 // Whether any lane of a comparison holds.
 template <typename Mask>
 RATOON_INLINE bool any(Mask mask) {

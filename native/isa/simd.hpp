@@ -75,6 +75,11 @@ constexpr bool kOperandsBroadcast = false;
 #endif
 
 template <typename V>
+RATOON_INLINE V magnitude(V v) {
+    return v < 0 ? -v : v;
+}
+
+template <typename V>
 RATOON_INLINE V square_root(V x) {
     V r{};
     for (int i = 0; i < 8; ++i) r[i] = __builtin_sqrt(x[i]);

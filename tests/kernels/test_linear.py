@@ -179,6 +179,34 @@ def test_activations_and_derivatives_agree_with_their_twins(kind, dtype, isa):
         assert_close(d, exact_d, 3.0)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("kind", ["tanh", "logistic", "elu"])
+def test_activations_are_precise_to_three_units_in_the_last_place(kind, isa):
+    rng = np.random.default_rng(0)
+    z = np.concatenate([scale * rng.normal(size=20_001) for scale in (1e-4, 0.1, 1, 10, 30)])
+    z = z.astype(np.float32)
+    y, exact = z.copy(), z.astype(np.float64)
+    with use_isa(isa):
+        kernels.activate(kind, y, slope=1.0)
+    reference.activate(kind, exact, slope=1.0)
+    is_normal = np.abs(exact) > 1e-37
+    units = np.abs(y - exact) / np.spacing(np.abs(exact).astype(np.float32))
+    assert units[is_normal].max() < 3.0
+    assert np.abs(y[~is_normal]).max(initial=0.0) < 2e-37
+
+
+@pytest.mark.parametrize("kind", ["tanh", "logistic", "elu", "silu"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_activation_of_a_number_does_not_depend_on_its_place(kind, dtype):
+    z = np.linspace(-9, 9, 37, dtype=dtype)
+    whole = z.copy()
+    kernels.activate(kind, whole, slope=0.5)
+    for first in range(9):
+        part = z[first:].copy()
+        kernels.activate(kind, part, slope=0.5)
+        assert_array_equal(part, whole[first:])
+
+
 @pytest.mark.parametrize("kind", ACTIVATIONS)
 def test_activations_keep_nan(kind):
     y = np.full(19, np.nan, dtype=np.float32)
