@@ -8,17 +8,24 @@ from typing import Any
 
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
+from ratoon.evolution.base import Keeps as Keeps
 from ratoon.evolution.base import LayerState as LayerState
 from ratoon.evolution.base import LayerwiseStrategy as LayerwiseStrategy
+from ratoon.evolution.base import Neighbours as Neighbours
 from ratoon.evolution.base import Reweighted as Reweighted
+from ratoon.evolution.base import RewiringHasNoEffectWarning as RewiringHasNoEffectWarning
 from ratoon.evolution.base import Scheduled as Scheduled
 from ratoon.evolution.base import ScheduledFraction as ScheduledFraction
 from ratoon.evolution.base import State as State
 from ratoon.evolution.base import StatefulStrategy as StatefulStrategy
 from ratoon.evolution.base import Strategy as Strategy
+from ratoon.evolution.base import keeps_of as keeps_of
 from ratoon.evolution.base import layer_seed as layer_seed
+from ratoon.evolution.base import promised as promised
 from ratoon.evolution.base import rewire_from as rewire_from
+from ratoon.evolution.base import rewires_full_layers as rewires_full_layers
 from ratoon.evolution.base import start_state as start_state
+from ratoon.evolution.base import warn_if_all_full as warn_if_all_full
 from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
