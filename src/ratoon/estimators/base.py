@@ -21,6 +21,7 @@ from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
+from ratoon.estimators.plain import MissingStrategy
 from ratoon.estimators.planning import check_memory
 from ratoon.estimators.presets import Shape, is_open
 from ratoon.estimators.report import check_report_path, write_fit_report
@@ -136,6 +137,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         classes: Any = None,
     ) -> Self:
         self._checked_parameters()
+        if isinstance(self.evolution, MissingStrategy):
+            raise InvalidParameterError(self.evolution.message)
         earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
