@@ -193,7 +193,8 @@ def grows_only_where_connections_are_allowed(strategy: Strategy) -> None:
                 )
             n_found += n_grown(step)
         if share == 1.0:
-            require(n_found == 0, "a layer whose limit is full has grown")
+            pruned = rewires_full_layers(strategy)  # then there is room to grow
+            require(n_found == 0 or pruned, "a layer whose limit is full has grown")
         else:
             require(n_found > 0 or not grows, "nothing grows in layers with a limit")
 
