@@ -1,6 +1,7 @@
 """`ratoon compare` and `ratoon compare-strategies`."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -93,3 +94,29 @@ def test_a_wrong_option_is_refused_before_training(ratoon, options, message):
     assert done.code == 1
     assert message in done.err
     assert "split 1" not in done.err
+
+
+RULES = """
+from ratoon.evolution import SET
+
+class Mine(SET):
+    pass
+"""
+
+
+def test_strategies_of_a_module_in_the_current_folder_can_be_compared(
+    ratoon, tmp_path, monkeypatch
+):
+    (tmp_path / "rules_of_mine.py").write_text(RULES)
+    monkeypatch.chdir(tmp_path)
+    chosen = "static,rules_of_mine:Mine(zeta=0.1, until=0.5)"
+    how = ["--splits", "1", "--epochs", "2", "--hidden", "9", "--json"]
+    found = ratoon("compare-strategies", "digits", "--strategies", chosen, *how)
+    assert found.code == 0, found.err
+    names = [line["strategy"] for line in json.loads(found.out)["strategies"]]
+    assert names == ["static", "rules_of_mine:Mine(zeta=0.1, until=0.5)"]
+    assert str(tmp_path) not in sys.path
+
+
+def test_the_help_lists_strategies(ratoon):
+    assert "neuron_pruning" in ratoon("compare-strategies", "--help").out

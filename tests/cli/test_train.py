@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import ratoon as package
+from ratoon.estimators.state import MissingStrategyWarning, UnsavedParameterWarning
+from ratoon.evolution import RigL
 from ratoon.storage import CheckpointDirectory
 from ratoon.training import ProgressBar
 from tests.cli.conftest import write_table
@@ -270,6 +272,8 @@ def test_an_invalid_configuration_is_a_usage_error(ratoon, table, tmp_path, text
         (["{table}", *QUICK, "--task", "guess"], "--task must be one of"),
         (["{table}", *QUICK, "--missing", "guess"], "--missing must be one of"),
         (["{table}", *QUICK, "--evolution", "darwin"], "--evolution must be"),
+        (["{table}", *QUICK, "--evolution", "no.such:Rule"], "No module named 'no'"),
+        (["{table}", *QUICK, "--evolution", "rigl(eta=1)"], "no parameter `eta`"),
         (["{table}", *QUICK, "--density", "0.1"], "epsilon"),
         (["{table}", *QUICK, "--class-weight", "heavy"], "--class-weight must be"),
         (["{table}", *QUICK, "--learning-rate", "-1"], "--learning-rate must be"),
@@ -426,3 +430,35 @@ def test_groups_that_do_not_fit_are_refused_with_advice(ratoon, table, pathways,
     other.write_text("ENSG01\tset1\n")
     outcome = ratoon("train", table, *how, "--groups", other)
     assert "Do both use the same names?" in outcome.err
+
+
+RULES = """
+from ratoon.evolution import SET
+
+class Mine(SET):
+    pass
+"""
+
+
+def test_a_class_in_the_current_folder_is_a_strategy(ratoon, table, tmp_path, monkeypatch):
+    (tmp_path / "rules_to_train.py").write_text(RULES)
+    monkeypatch.chdir(tmp_path)
+    how = ["--label", "outcome", "--epochs", "8", "--hidden", "6", "--density", "0.3"]
+    given = "rules_to_train:Mine(zeta=0.4)"
+    with pytest.warns(UnsavedParameterWarning, match="is neither registered nor installed"):
+        done = ratoon("train", table, *how, "--evolution", given, "-o", "m.ratoon")
+    assert done.code == 0, done.err
+    with pytest.warns(MissingStrategyWarning, match="rules_to_train:Mine"):
+        model = package.load(tmp_path / "m.ratoon")
+    assert model.evolution.stored["fields"]["zeta"] == 0.4
+    with pytest.warns(MissingStrategyWarning, match="Prediction works without it"):
+        done = ratoon("predict", "m.ratoon", table)
+    assert done.code == 0, done.err
+
+
+def test_a_named_strategy_takes_parameters(ratoon, table, tmp_path):
+    how = ["--label", "outcome", "--epochs", "8", "--hidden", "6", "--density", "0.3"]
+    path = tmp_path / "m.ratoon"
+    done = ratoon("train", table, *how, "--evolution", "rigl(every=3)", "-o", path)
+    assert done.code == 0, done.err
+    assert package.load(path).evolution == RigL(every=3)

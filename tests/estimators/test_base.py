@@ -339,7 +339,7 @@ def test_it_works_in_pipeline_grid_search_and_cross_validation(two_classes):
     pipeline = make_pipeline(StandardScaler(), small()).fit(X, y)
     assert pipeline.predict(X).shape == (90,)
     grid = {"evolution": [SET(zeta=0.1), "static"]}
-    search = GridSearchCV(small(), grid, cv=2).fit(X, y)
+    search = GridSearchCV(small(density=0.3), grid, cv=2).fit(X, y)
     assert search.best_params_["evolution"] in grid["evolution"]
     assert cross_val_score(small(), X, y, cv=3).shape == (3,)
 
@@ -351,7 +351,7 @@ def test_select_from_model_finds_the_feature_that_matters(two_classes):
 
 
 def test_clones_carry_parameters_and_no_network(two_classes):
-    model = small(evolution=SET(zeta=0.2)).fit(*two_classes)
+    model = small(density=0.3, evolution=SET(zeta=0.2)).fit(*two_classes)
     copy = clone(model)
     assert copy.get_params()["evolution"] == SET(zeta=0.2)
     with pytest.raises(NotFittedError):

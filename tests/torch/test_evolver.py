@@ -19,6 +19,8 @@ from ratoon.errors import (  # noqa: E402
 from ratoon.evolution import (  # noqa: E402
     SET,
     STRATEGIES,
+    NeuronPruning,
+    RewiringHasNoEffectWarning,
     RewiringSchedule,
     Static,
     make_strategy,
@@ -164,3 +166,18 @@ def test_an_evolver_at_work_refuses_a_second_thread(method, shares):
     evolver.step()
     assert isinstance(found[0], AlreadyTrainingError)
     other.step()
+
+
+def test_a_strategy_that_cannot_rewire_full_layers_gives_a_warning():
+    model = nn.Sequential(
+        SparseLinear(6, 5, density=1.0), nn.ReLU(), SparseLinear(5, 2, density=1.0)
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with pytest.warns(RewiringHasNoEffectWarning, match="SET changes nothing") as found:
+        Evolver(model, optimizer, SET(), total_steps=10, steps_per_epoch=2)
+    assert found[0].filename == __file__
+    pruning = NeuronPruning(warm_up=0.0, prune_every=1, percentile=50.0)
+    evolver = Evolver(model, optimizer, pruning, total_steps=10, steps_per_epoch=2)
+    for _ in range(4):
+        one_step(model, optimizer, torch.randn(4, 6), evolver)
+    assert evolver.layers[0].topology.n_connections < 30

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import typer
+from typer.core import TyperCommand
 
 import ratoon
 from ratoon.cli import (
@@ -42,6 +44,11 @@ Start with [bold]ratoon demo[/bold], then use your own file:
   ratoon predict model.ratoon new.csv
 """
 
+CLASSES: dict[Callable[..., None], type[TyperCommand]] = {
+    compare.compare_strategies: compare.StrategiesCommand
+}
+"""Commands with a class of their own."""
+
 app = typer.Typer(
     name="ratoon",
     help="Train truly sparse neural networks on the CPU.",
@@ -65,7 +72,7 @@ for command in (
     cost.plan,
     cost.bench,
 ):
-    app.command(command.__name__.replace("_", "-"))(guarded(command))
+    app.command(command.__name__.replace("_", "-"), cls=CLASSES.get(command))(guarded(command))
 app.add_typer(data.app, name="data")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from typer.core import TyperCommand
 
 from ratoon.cli.options import (
     DataFile,
@@ -19,6 +20,7 @@ from ratoon.cli.options import (
     MissingOption,
     QuietOption,
     ReadingOption,
+    importing_from_here,
     widths_from,
 )
 from ratoon.cli.output import check_picture, save_picture
@@ -176,6 +178,19 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
 DIGITS = "digits"
 
 
+class StrategiesCommand(TyperCommand):
+    """A command whose help ends with the names of all strategies, also of installed packages."""
+
+    def format_help(self, *arguments: Any, **named: Any) -> None:
+        """Write the help, with the names in the epilog."""
+        from ratoon.evolution import strategy_names
+        from ratoon.experiments.strategies import LEFT_OUT
+
+        names = [name for name in strategy_names() if name not in LEFT_OUT]
+        self.epilog = f"Strategies: {', '.join(names)}."
+        super().format_help(*arguments, **named)
+
+
 def compare_strategies(
     data: Annotated[
         Path, typer.Argument(help=f"Data file, or {DIGITS}: the 8 x 8 images of scikit-learn.")
@@ -183,7 +198,11 @@ def compare_strategies(
     label: LabelOption = None,
     missing: MissingOption = "error",
     strategies: Annotated[
-        str | None, typer.Option(help="Strategies to compare, separated by commas. Default: all.")
+        str | None,
+        typer.Option(
+            help="Strategies to compare, separated by commas: names or package.module:Class, also"
+            " with parameters, such as rigl(zeta=0.1). Default: all that come with ratoon."
+        ),
     ] = None,
     splits: Annotated[
         int, typer.Option(min=1, help="Number of splits into training and test rows.")
@@ -220,7 +239,10 @@ def compare_strategies(
       ratoon compare-strategies genes.csv --label outcome
 
       ratoon compare-strategies lung.mat --strategies static,set,rigl --json
+
+      ratoon compare-strategies digits --strategies "static,my_rules:Mine(zeta=0.1)"
     """
+    from ratoon.evolution.plugins import split_strategies
     from ratoon.experiments.strategies import (
         StrategySettings,
         compare_strategies,
@@ -233,7 +255,8 @@ def compare_strategies(
     x, y = _strategy_samples(data, label, missing, quiet=quiet)
     if epsilon <= 0 or learning_rate <= 0:
         raise InvalidParameterError("--epsilon and --learning-rate must be positive.")
-    chosen = known_strategies(strategies.split(",") if strategies else None)
+    with importing_from_here():
+        chosen = known_strategies(split_strategies(strategies) if strategies else None)
     settings = StrategySettings(
         hidden=widths_from(hidden) or (),
         epsilon=epsilon,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -141,6 +142,38 @@ def fractions_from(text: str | None) -> list[float] | None:
             f"--shares must be positive numbers separated by commas, such as 0.9,0.1; got {text!r}."
         )
     return fractions
+
+
+# ------------------------------------------------------------------------------------ strategies
+
+
+@contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Let classes in the current folder be imported, after all installed packages."""
+    here = str(Path.cwd())
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def evolution_from(text: str | None) -> Any:
+    """Return the value of `evolution`: a name, or the object in a text such as ``rigl(every=20)``.
+
+    Examples
+    --------
+    >>> evolution_from("rigl")
+    'rigl'
+    >>> evolution_from("ratoon.evolution.rigl:RigL(every=20)").every
+    20
+    """
+    if text is None or not (":" in text or "(" in text):
+        return text
+    from ratoon.evolution import strategy_from_text
+
+    with importing_from_here():
+        return strategy_from_text(text)
 
 
 # ----------------------------------------------------------------------------------------- --read

@@ -17,6 +17,7 @@ from ratoon.cli.options import (
     QuietOption,
     ReadingOption,
     TaskOption,
+    evolution_from,
     input_errors,
     shell_words,
     use_config,
@@ -95,7 +96,9 @@ def train(
     evolution: Annotated[
         str | None,
         typer.Option(
-            help="How connections change: set, annealed_set, guided_set, static, rigl, gse, ...",
+            help="How connections change: set, annealed_set, guided_set, static, rigl, gse, ..., a"
+            " strategy of an installed package, or package.module:Class, also with parameters:"
+            " rigl(every=20).",
             rich_help_panel=NETWORK,
         ),
     ] = None,
@@ -241,7 +244,7 @@ def train(
         "hidden_layer_sizes": widths_from(hidden),
         "epsilon": epsilon,
         "density": density,
-        "evolution": evolution,
+        "evolution": evolution_from(evolution),
         "zeta": zeta,
         "max_iter": epochs,
         "batch_size": batch_size,

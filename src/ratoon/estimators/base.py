@@ -21,8 +21,9 @@ from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
+from ratoon.estimators.plain import MissingStrategy
 from ratoon.estimators.planning import check_memory
-from ratoon.estimators.presets import Shape
+from ratoon.estimators.presets import Shape, is_open
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
 from ratoon.estimators.sklearn_callbacks import (
@@ -34,7 +35,7 @@ from ratoon.estimators.sklearn_callbacks import (
 from ratoon.estimators.strengths import strengths
 from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
-from ratoon.evolution import GuidedSET
+from ratoon.evolution import GuidedSET, warn_if_all_full
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
@@ -136,6 +137,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         classes: Any = None,
     ) -> Self:
         self._checked_parameters()
+        if isinstance(self.evolution, MissingStrategy):
+            raise InvalidParameterError(self.evolution.message)
         earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
@@ -237,6 +240,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         else:
             state = self._state
             self._refuse_sparse_if_centred(labelled.x, state.network)
+        if not (one_epoch and state.epochs_done) and not is_open(self.evolution):
+            warn_if_all_full(evolution, state.network.layers, stacklevel=5)
         validation = self._validation(labelled, held, eval_set, state.network)
         if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
             state.begin_cycle(settings.optimizer.n_states)

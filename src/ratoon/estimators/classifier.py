@@ -53,8 +53,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         Fraction of a layer's connections replaced at a rewiring.  None is the default of the
         strategy, 0.3 for most.  Only for named strategies that have it.
     evolution : "auto", str or strategy, default="auto"
-        How connections change: a name of ``ratoon.evolution.STRATEGIES``, or a strategy object
-        with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes nothing.
+        How connections change: a name of ``ratoon.evolution.strategy_names()``, or a strategy
+        object with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes nothing.
         ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
         replaced, and none in the second half of training.  With ``preset="paper"`` it is
         ``"set"``.

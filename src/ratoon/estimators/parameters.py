@@ -19,7 +19,7 @@ from ratoon.activations import ACTIVATIONS
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.presets import PRESETS, is_open
 from ratoon.estimators.strengths import MEASURES
-from ratoon.evolution import STRATEGIES, parameters_of
+from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
 from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
 from ratoon.topology import Topology, Within
@@ -149,7 +149,8 @@ def _schedule(owner: str, name: str, value: Any) -> None:
 
 def _evolution(owner: str, name: str, value: Any) -> None:
     if isinstance(value, str):
-        one_of(tuple(STRATEGIES), also=" or a strategy")(owner, name, value)
+        if not is_known(value):
+            one_of(strategy_names(), also=" or a strategy")(owner, name, value)
     elif isinstance(value, type) or not all(
         hasattr(value, part) for part in ("schedule", "rewire")
     ):

@@ -17,7 +17,7 @@ from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.parameters import Check, between, boolean, checked, count, positive
 from ratoon.estimators.threads import threads_for
-from ratoon.evolution import Strategy, make_strategy
+from ratoon.evolution import Strategy, make_strategy, warn_if_all_full
 from ratoon.history import History
 from ratoon.initialise import compare_start, start_table
 from ratoon.layers import make_layer
@@ -264,6 +264,8 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             seed=seed,
             n_threads=n_threads,
         )
+        if self.evolution != "set":  # the default, and not necessarily a choice
+            warn_if_all_full(plan.evolution, [layer], stacklevel=4)
         self._training = ContrastiveTraining(machine, plan, n_gibbs=self.n_gibbs)
         if self.verbose:
             started = compare_start([layer.topology], epsilon=epsilon, density=self.density)

@@ -12,7 +12,13 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
-from ratoon.estimators.plain import NotPlain, from_plain, to_plain
+from ratoon.estimators.plain import (
+    MissingStrategy,
+    NotPlain,
+    from_plain,
+    named_strategy,
+    to_plain,
+)
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.regressor import SparseMLPRegressor
 from ratoon.estimators.settings import (
@@ -50,6 +56,10 @@ class UnsavedParameterWarning(UserWarning):
     """A parameter cannot be written to a file, and training on needs it."""
 
 
+class MissingStrategyWarning(UserWarning):
+    """A loaded model was trained by a strategy that is not known here."""
+
+
 def to_state(estimator: BaseSparseMLP) -> Parts:
     """Return a fitted estimator as JSON values, arrays by name, and networks.
 
@@ -76,6 +86,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
                 not_saved.append(name)
     _check(estimator, parameters)
     estimator._loss()
+    _warn_of_unknown_class(parameters.get("evolution"))
     if not_saved:
         warnings.warn(
             f"{not_saved} cannot be written to a file. The network is saved and predicts the"
@@ -132,6 +143,8 @@ def _build(
         raise FormatError(f"unknown estimator {config['estimator']!r}")
     estimator = kind()
     parameters = {name: from_plain(value) for name, value in config["parameters"].items()}
+    if isinstance(parameters.get("evolution"), str):
+        parameters["evolution"] = named_strategy(parameters["evolution"])
     if unknown := set(parameters) - set(estimator.get_params(deep=False)):
         raise FormatError(f"{config['estimator']} has no parameters {sorted(unknown)}")
     estimator.set_params(**parameters)
@@ -139,6 +152,9 @@ def _build(
     _check(estimator, parameters)
     if stored_settings is None:
         upgrade_parameters(estimator, shape)
+    missing = parameters.get("evolution")
+    if isinstance(missing, MissingStrategy):
+        warnings.warn(missing.message, MissingStrategyWarning, stacklevel=4)
     if config["not_saved"]:
         warnings.warn(
             f"{config['not_saved']} could not be saved with this estimator and have their default"
@@ -177,6 +193,20 @@ def _build(
         # A fit from the beginning must respect the limits, too.
         estimator.topology = [limit_of(layer) for layer in state.network.layers]
     return estimator
+
+
+def _warn_of_unknown_class(stored: Any) -> None:
+    """Warn if a strategy object is written that `load` could not make again."""
+    if not isinstance(stored, dict) or "strategy" not in stored:
+        return
+    made = from_plain(stored)
+    if isinstance(made, MissingStrategy):
+        warnings.warn(
+            f"the strategy {made.name!r} {made.reason}. The network is saved and predicts the same;"
+            f" to continue training after `load`, set `evolution` again.",
+            UnsavedParameterWarning,
+            stacklevel=3,
+        )
 
 
 def _shape_from(stored: Any) -> Shape:

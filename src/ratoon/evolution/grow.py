@@ -14,19 +14,11 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.evolution.allocate import distinct
 from ratoon.evolution.base import LayerState, Signals
+from ratoon.evolution.base import gradients_at as gradients_at
+from ratoon.evolution.base import signals_of as signals_of
 from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent
 from ratoon.rng import derive_generator
 from ratoon.topology import GROWN, IntArray, Rewiring, suited_grid
-
-
-def signals_of(layer: LayerState) -> Signals:
-    """Return activations and errors of the next minibatch; raise if they were not recorded."""
-    if layer.signals is None:
-        raise InvalidInputError(
-            "this strategy uses gradients, so it needs `LayerState.signals`: activations and"
-            " errors of a minibatch."
-        )
-    return layer.signals()
 
 
 def empty_allowed(layer: LayerState, kept: IntArray) -> IntArray:
@@ -200,26 +192,6 @@ def draw_among(
     if not (total > 0 and math.isfinite(total)):
         return np.empty(0, dtype=np.int64)
     return positions[rng.multinomial(n_drawn, strength / total) > 0]
-
-
-def gradients_at(signals: Signals, n_out: int, positions: IntArray) -> Array:
-    """Return the gradient at each position, computed block by block.
-
-    Examples
-    --------
-    >>> x, d = np.array([[10.0], [1.0]]), np.array([[3.0], [-2.0]])
-    >>> gradients_at((x, d), 2, np.array([1, 2]))
-    array([-20.,   3.])
-    """
-    activations, errors = signals
-    gradients = np.empty(positions.size, dtype=activations.dtype)
-    block = max(1, (1 << 18) // max(1, activations.shape[1]))
-    for first in range(0, positions.size, block):
-        here = positions[first : first + block]
-        gradients[first : first + block] = np.einsum(
-            "kb,kb->k", activations[here // n_out], errors[here % n_out]
-        )
-    return gradients
 
 
 def compose(first: Rewiring, second: Rewiring) -> Rewiring:

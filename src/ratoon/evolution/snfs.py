@@ -71,6 +71,8 @@ class SNFS(ScheduledFraction, StatefulStrategy):
     44
     """
 
+    keeps = "total"
+
     zeta: float = 0.5
     momentum: float = 0.9
     max_columns: int | None = 32

@@ -19,8 +19,18 @@ from sklearn.datasets import load_digits
 
 from ratoon.arrays import Array
 from ratoon.errors import DivergenceError, InvalidParameterError
-from ratoon.evolution import STRATEGIES, DeepR, NeST, NeuronPruning, Strategy
+from ratoon.evolution import (
+    STRATEGIES,
+    DeepR,
+    NeST,
+    NeuronPruning,
+    Strategy,
+    is_known,
+    strategy_from_text,
+    strategy_names,
+)
 from ratoon.evolution.analysis import exploration
+from ratoon.evolution.plugins import is_path, parse_strategy
 from ratoon.experiments.split import split_rows
 from ratoon.experiments.strategy_lines import TEST_SHARE, StrategyComparison, StrategyRun
 from ratoon.history import EpochRecord
@@ -90,20 +100,38 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
     """Return strategies by name, or all except `LEFT_OUT`, with settings for short trainings.
 
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Names, also of strategies of other packages, or import paths such as
+        ``package.module:Class``, both with parameters in parentheses or without.  Import paths run
+        the code of their module.
+
     Examples
     --------
-    >>> known_strategies(["set", "static"])["set"].zeta
-    0.3
+    >>> known_strategies(["set", "rigl(zeta=0.1)"])["rigl(zeta=0.1)"].zeta
+    0.1
     """
     makers = {**STRATEGIES, **SETTINGS}
     for name in LEFT_OUT:
         del makers[name]
-    wanted = list(makers) if names is None else [_renamed(name.strip()) for name in names]
-    if unknown := [name for name in wanted if name not in makers]:
+    if names is None:
+        return {name: make() for name, make in makers.items()}
+    return {
+        text: makers[text]() if text in makers else _other(text, tuple(makers))
+        for text in (_renamed(name.strip()) for name in names)
+    }
+
+
+def _other(text: str, here: tuple[str, ...]) -> Strategy:
+    name = parse_strategy(text)[0]
+    if name in LEFT_OUT or not (is_path(name) or is_known(name)):
+        known = [*here, *(other for other in strategy_names() if other not in (*here, *LEFT_OUT))]
         raise InvalidParameterError(
-            f"there is no strategy {unknown[0]!r}; there are {', '.join(makers)}."
+            f"there is no strategy {name!r}; there are {', '.join(known)}.\n"
+            f"  For a class of your own write package.module:Class."
         )
-    return {name: makers[name]() for name in wanted}
+    return strategy_from_text(text)
 
 
 def _renamed(name: str) -> str:

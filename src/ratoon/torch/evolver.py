@@ -30,7 +30,9 @@ from ratoon.evolution import (
     layer_seed,
     make_strategy,
     rewire_from,
+    rewires_full_layers,
     start_state,
+    warn_if_all_full,
 )
 from ratoon.evolution.base import Signals
 from ratoon.rng import derive_seed
@@ -156,7 +158,9 @@ class Evolver:
         self.steps_done = 0
         self._recording = False
         self._check()
-        self.strategy_state: State = start_state(self.strategy, self._layer_states(), seed)
+        states = self._layer_states()
+        warn_if_all_full(self.strategy, states)
+        self.strategy_state: State = start_state(self.strategy, states, seed)
         self._record_if_needed()
 
     # ------------------------------------------------------------------------------- training
@@ -216,7 +220,7 @@ class Evolver:
             return sum(
                 rewire_in_place(layer, self.strategy, clock, layer_seed(seed, index), state)
                 for index, (layer, state) in enumerate(zip(layers, states, strict=True))
-                if not layer.topology.is_full
+                if rewires_full_layers(self.strategy) or not layer.topology.is_full
             )
         rewirings, self.strategy_state = rewire_from(
             self.strategy, self.strategy_state, self._layer_states(), clock, seed

@@ -20,6 +20,7 @@ from ratoon.evolution import (
     StatefulStrategy,
     layer_seed,
     rewire_from,
+    rewires_full_layers,
     start_state,
     watched_steps,
 )
@@ -143,7 +144,7 @@ class ContrastiveTraining:
     def _rewire(self, visible: Array, clock: Clock) -> int:
         strategy, layer = self.plan.evolution, self.machine.layer
         seed = derive_seed(self.plan.seed, "rewire", clock.step)
-        if layer.topology.is_full:
+        if layer.topology.is_full and not rewires_full_layers(strategy):
             return 0
         if isinstance(strategy, InPlaceStrategy):
             return strategy.rewire_in_place(layer, clock, layer_seed(seed, 0), self.plan.n_threads)

@@ -24,6 +24,7 @@ from ratoon.evolution import (
     StatefulStrategy,
     layer_seed,
     rewire_from,
+    rewires_full_layers,
     watched_steps,
 )
 from ratoon.history import EpochRecord, History
@@ -376,7 +377,7 @@ class Training:
         if isinstance(strategy, InPlaceStrategy) and not (listeners or is_limited):
             return self._count_rewired(
                 0
-                if layer.topology.is_full
+                if layer.topology.is_full and not rewires_full_layers(strategy)
                 else strategy.rewire_in_place(layer, clock, layer_seed(seed, index), n_threads)
                 for index, layer in enumerate(self.network.layers)
             )

@@ -63,6 +63,7 @@ class DeepR(Scheduled, StatefulStrategy):
     RewiringSchedule(every=1, unit='step', until=1.0, anneal='constant')
     """
 
+    keeps = "total"
     unit = "step"
 
     alpha: float = 1e-5

@@ -54,6 +54,7 @@ class DSR(Scheduled, StatefulStrategy):
     RewiringSchedule(every=100, unit='step', until=0.95, anneal='constant')
     """
 
+    keeps = "total"
     unit = "step"
 
     zeta: float = 0.14

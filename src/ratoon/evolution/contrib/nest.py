@@ -62,6 +62,8 @@ class NeST(Scheduled, StatefulStrategy):
     [1.0, 2.0, 3.0, 1.75, 0.5, 0.5]
     """
 
+    keeps = "budget"
+
     peak: float = 3.0
     final: float = 1.0
     grow_until: float = 0.4
@@ -95,6 +97,21 @@ class NeST(Scheduled, StatefulStrategy):
         """Return the target number of connections, as a multiple of the number at the start."""
         times = (0.0, self.grow_until, self.prune_until)
         return float(np.interp(progress, times, (1.0, self.peak, self.final)))
+
+    @property
+    def rewires_full_layers(self) -> bool:
+        """Whether a full layer is pruned: if it ends with fewer connections than at the start."""
+        return self.final < 1.0
+
+    def budget(self, start: Sequence[LayerState], clock: Clock) -> list[int]:
+        """Return the number of connections of every layer after a rewiring at this time.
+
+        There are fewer if not enough empty positions have a gradient.
+        """
+        level = self.level(clock.progress)
+        return [
+            min(round(level * layer.topology.n_connections), layer.n_positions) for layer in start
+        ]
 
     def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
         """Return the number of connections per layer at the start."""

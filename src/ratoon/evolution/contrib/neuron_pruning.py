@@ -52,6 +52,9 @@ class NeuronPruning:
     1
     """
 
+    keeps = "fewer"
+    rewires_full_layers = True
+
     percentile: float = 20.0
     warm_up: float = 0.4
     prune_every: int = 40

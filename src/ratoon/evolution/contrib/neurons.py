@@ -24,11 +24,7 @@ def importance(layer: LayerState) -> Array:
     >>> importance(LayerState(topology, np.array([1.0, -2.0, 0.5])))
     array([3. , 0. , 0.5])
     """
-    return np.bincount(
-        layer.topology.columns,
-        weights=np.abs(layer.weights).astype(np.float64),
-        minlength=layer.topology.shape[1],
-    )
+    return layer.strengths()[1]
 
 
 def idle_neurons(before: Topology, after: Topology) -> IntArray:
