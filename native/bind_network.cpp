@@ -379,6 +379,10 @@ void bind_network(nb::module_& m) {
     nb::class_<HeldSamples>(m, "Samples")
         .def_static("dense", &dense_samples<float>, "x"_a.noconvert())
         .def_static("dense", &dense_samples<double>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::uint8_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::int8_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::uint16_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::int16_t>, "x"_a.noconvert())
         .def_static("csr", &csr_samples<float>, "row_starts"_a.noconvert(), "columns"_a.noconvert(),
                     "values"_a.noconvert(), "n_features"_a)
         .def_static("csr", &csr_samples<double>, "row_starts"_a.noconvert(),

@@ -8,6 +8,19 @@
 #include "sparse_input.hpp"
 
 namespace ratoon {
+namespace {
+
+template <typename X, typename T>
+auto load_of(const Kernels<T>& from) {
+    if constexpr (std::is_same_v<X, float>) return from.load_f32;
+    if constexpr (std::is_same_v<X, double>) return from.load_f64;
+    if constexpr (std::is_same_v<X, std::uint8_t>) return from.load_u8;
+    if constexpr (std::is_same_v<X, std::int8_t>) return from.load_i8;
+    if constexpr (std::is_same_v<X, std::uint16_t>) return from.load_u16;
+    if constexpr (std::is_same_v<X, std::int16_t>) return from.load_i16;
+}
+
+}  // namespace
 
 template <typename T>
 Network<T>::Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
@@ -86,8 +99,9 @@ void Network<T>::load(const Minibatch<T>& batch) {
 template <typename T>
 SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
     const Index chunk = 4096, n_features = n_in(), n = batch.size(), lanes = lanes_;
-    const auto tasks = [&](const auto& dense, auto function) {
-        std::vector<decltype(dense.data)> pointers;
+    const auto tasks = [&]<typename X>(const DenseRows<X>& dense) {
+        const auto function = load_of<X>(kernels<T>());
+        std::vector<const X*> pointers;
         pointers.reserve(std::size_t(n));
         for (const Index row : batch.order) pointers.push_back(dense.data + row * dense.stride);
         return SideTasks{divided_up(n_features, chunk),
@@ -96,10 +110,15 @@ SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
                                       std::min(n_features, (c + 1) * chunk), how, out, lanes);
                          }};
     };
-    const auto& rows = batch.samples->rows;
-    const auto* single = std::get_if<DenseRows<float>>(&rows);
-    return single != nullptr ? tasks(*single, kernels<T>().load_f32)
-                             : tasks(std::get<DenseRows<double>>(rows), kernels<T>().load_f64);
+    return std::visit(
+        [&](const auto& rows) -> SideTasks {
+            if constexpr (requires { tasks(rows); }) {
+                return tasks(rows);
+            } else {
+                throw std::invalid_argument("sparse samples are not loaded as rows");
+            }
+        },
+        batch.samples->rows);
 }
 
 template <typename T>

@@ -17,8 +17,8 @@ from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Rows
-from ratoon.samples.in_memory import wrap
-from ratoon.samples.on_disk import DiskRows, is_readable
+from ratoon.samples.in_memory import DenseSamples, wrap
+from ratoon.samples.on_disk import COMPACT, DiskRows, is_readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +101,9 @@ class _OnDisk(NativeSamples):
 def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
     """Return samples for a network of this number type.
 
-    Dense float32 and float64 arrays, memory maps included, are read where they are, whatever the
-    number type of the network.  Samples on disk are read when they are used.  The values of sparse
-    samples are converted to ``dtype``.
+    Dense arrays of float32, float64, and integers of 8 and 16 bits, memory maps included, are read
+    where they are, whatever the number type of the network.  Samples on disk are read when they are
+    used.  The values of sparse samples are converted to ``dtype``.
 
     Parameters
     ----------
@@ -122,11 +122,13 @@ def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
         return _OnDisk(samples)
     if samples.is_sparse:
         return _InMemory(_sparse_handle(samples.values(), dtype))
-    dense = samples.values()
-    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+    dense = samples.array if isinstance(samples, DenseSamples) else samples.values()
+    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64), *COMPACT):
         dense = dense.astype(dtype)
     if not is_readable(dense) and dense.size > 0:
         dense = np.require(dense, requirements=["C", "A"])
+    if dense.dtype == bool:
+        dense = dense.view(np.uint8)
     return _InMemory(_native.Samples.dense(dense))
 
 
