@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <variant>
 
+#include "augment.hpp"
 #include "kernels.hpp"
 
 namespace ratoon {
@@ -33,6 +34,7 @@ struct Samples {
                  DenseRows<std::int8_t>, DenseRows<std::uint16_t>, DenseRows<std::int16_t>,
                  CsrRows<float>, CsrRows<double>>
         rows;
+    Augment augment;  // of dense samples
 
     bool is_sparse() const {
         return std::holds_alternative<CsrRows<float>>(rows) ||

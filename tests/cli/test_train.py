@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ratoon as package
+from ratoon.cli import main
 from ratoon.storage import CheckpointDirectory
 from ratoon.training import ProgressBar
 from tests.cli.conftest import write_table
@@ -426,3 +427,15 @@ def test_groups_that_do_not_fit_are_refused_with_advice(ratoon, table, pathways,
     other.write_text("ENSG01\tset1\n")
     outcome = ratoon("train", table, *how, "--groups", other)
     assert "Do both use the same names?" in outcome.err
+
+
+def test_images_are_augmented_in_training(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    path, model = tmp_path / "images.npz", tmp_path / "m.ratoon"
+    np.savez(path, X=rng.normal(size=(40, 48)), y=rng.integers(0, 2, 40))
+    given = ["train", str(path), "--epochs", "2", "--hidden", "8", "-o", str(model), "--augment"]
+    assert main([*given, "shift=1,flip,shape=8x3x2"]) == 0
+    found = package.load(model).settings_.augment
+    assert (found.shape, found.shift, found.flip) == ((8, 3, 2), 1, True)
+    assert main([*given, "shift"]) != 0
+    assert "--augment" in capsys.readouterr().err

@@ -226,6 +226,7 @@ _OPTION_OF = {
             "dropout",
             "batch_size",
             "momentum",
+            "augment",
             "class_weight",
             "early_stopping",
             "min_coverage",

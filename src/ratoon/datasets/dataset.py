@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -36,6 +37,8 @@ class Dataset:
         SHA-256 digest of the file as stored (of all files, for a folder).
     notes : tuple of str
         Decisions of the reader, for instance whether samples are in rows or in columns.
+    image_shape : tuple of int, optional
+        (height, width) or (height, width, channels) of the images that the samples are.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Dataset:
     source: str = ""
     sha256: str | None = None
     notes: tuple[str, ...] = ()
+    image_shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if getattr(self.X, "ndim", None) != 2:
@@ -71,6 +75,10 @@ class Dataset:
             )
         _check_length("feature_names", self.feature_names, self.n_features)
         _check_length("sample_names", self.sample_names, self.n_samples)
+        if self.image_shape is not None and math.prod(self.image_shape) != self.n_features:
+            raise InvalidInputError(
+                f"Dataset: images of {self.image_shape} do not have {self.n_features} values."
+            )
         self._check_y()
 
     def _check_y(self) -> None:

@@ -86,6 +86,7 @@ def _drop(data: Dataset, n_missing: int, *, features: bool) -> Dataset:
         data,
         X=data.X[:, kept],
         feature_names=None if names is None else tuple(names[j] for j in kept),
+        image_shape=None,
         notes=(*data.notes, note),
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from ratoon.errors import FormatError, RatoonError
 from ratoon.evolution import STRATEGIES
 from ratoon.optimizers import OPTIMIZERS
+from ratoon.samples.augment import Augment
 
 EXACT_INTEGER = 2**53
 """Larger integers are written as text: not every reader of JSON keeps them exactly."""
@@ -26,7 +27,7 @@ class NotPlain(Exception):
 
 def known_classes() -> dict[str, Callable[..., Any]]:
     """Return the classes, all of them dataclasses, whose objects can be written, by name."""
-    listed = [*STRATEGIES.values(), *OPTIMIZERS.values()]
+    listed = [*STRATEGIES.values(), *OPTIMIZERS.values(), Augment]
     return {made.__name__: made for made in listed if isinstance(made, type) and is_dataclass(made)}
 
 

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.samples.augment import Augment
 from ratoon.samples.base import Rows
 from ratoon.samples.in_memory import DenseSamples, wrap
 from ratoon.samples.on_disk import COMPACT, DiskRows, is_readable
@@ -59,6 +60,13 @@ class NativeSamples(ABC):
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         """Yield all samples in order: slices of rows, and the samples in them."""
 
+    @abstractmethod
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        """Return the same samples as images to train on, changed at random when they are read.
+
+        The change of an image is a function of the seed and its row.
+        """
+
 
 class _InMemory(NativeSamples):
     def __init__(self, handle: _native.Samples) -> None:
@@ -75,17 +83,23 @@ class _InMemory(NativeSamples):
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         yield slice(None), self.handle
 
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        return _InMemory(_augmented(self.handle, augment, seed))
+
 
 class _OnDisk(NativeSamples):
-    def __init__(self, stored: DiskRows) -> None:
+    def __init__(self, stored: DiskRows, change: tuple[Augment, int] | None = None) -> None:
         self.stored = stored
         self.n_rows, self.n_features = stored.shape
+        self._change = change
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
         return self.stored.shuffled(rows, generator)
 
     def chunk(self, order: Rows) -> Chunk:
         handle = _native.Samples.dense(self.stored.dense(order))
+        if self._change is not None:
+            handle = _augmented(handle, *self._change, np.ascontiguousarray(order, np.int64))
         return Chunk(handle, np.arange(order.size, dtype=np.int64), order)
 
     def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
@@ -96,6 +110,19 @@ class _OnDisk(NativeSamples):
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         for rows in self.stored.blocks():
             yield rows, _native.Samples.dense(self.stored.dense(rows))
+
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        return _OnDisk(self.stored, (augment, seed))
+
+
+def _augmented(
+    handle: _native.Samples, augment: Augment, seed: int, numbers: Rows | None = None
+) -> _native.Samples:
+    resolved = augment.for_features(handle.n_features)
+    try:
+        return handle.augmented(*resolved.layout, resolved.shift or 0, resolved.flip, seed, numbers)
+    except ValueError as error:
+        raise InvalidInputError(f"the samples cannot be augmented: {error}.") from None
 
 
 def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
