@@ -34,7 +34,8 @@ def test_the_format_can_be_forced(write):
 
 def test_every_format_has_a_reader():
     assert set(READERS) == {
-        "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x"
+        "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x",
+        "idx", "images",
     }  # fmt: skip
 
 

@@ -24,8 +24,8 @@ TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
 DataFile = Annotated[
     Path,
     typer.Argument(
-        help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet or 10x. Samples of"
-        " .npy and .h5 files stay on disk.",
+        help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x or IDX, or a"
+        " folder of images. Samples of .npy and .h5 files stay on disk.",
         show_default=False,
     ),
 ]
@@ -154,6 +154,8 @@ KEYS = (
     "duplicates",
     "unlabelled",
     "sparse",
+    "size",
+    "color",
     "format",
     "isolated",
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ratoon.errors import InvalidInputError
 
 Matrix: TypeAlias = Any
-"""A 2-D float32 or float64 `ndarray`, or a SciPy CSR matrix of the same."""
+"""A 2-D float32, float64 or uint8 `ndarray`, or a SciPy CSR matrix of float32 or float64."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +24,7 @@ class Dataset:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features) or SciPy CSR matrix
-        float32 or float64.
+        float32 or float64; also uint8 if dense.
     y : ndarray of shape (n_samples,) or None
         For classes, int64 codes that index `class_names`; float64 for a continuous target.
     feature_names, sample_names : tuple of str or None
@@ -65,9 +65,12 @@ class Dataset:
             raise InvalidInputError(
                 "Dataset: `X` must be a two-dimensional array or CSR matrix, samples by features."
             )
-        if self.X.dtype not in (np.float32, np.float64):
+        if self.X.dtype not in (np.float32, np.float64) and (
+            self.X.dtype != np.uint8 or sp.issparse(self.X)
+        ):
             raise InvalidInputError(
-                f"Dataset: `X` must be float32 or float64, got {self.X.dtype}; use X.astype."
+                f"Dataset: `X` must be float32, float64 or dense uint8, got {self.X.dtype}; use"
+                f" X.astype."
             )
         if sp.issparse(self.X) and self.X.format != "csr":
             raise InvalidInputError(

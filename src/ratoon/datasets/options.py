@@ -38,6 +38,8 @@ class ReadOptions:
     duplicates: Literal["error", "keep"] = "error"
     sparse: bool | Literal["auto"] = "auto"
     dtype: str = "float32"
+    size: tuple[int, int] | None = None
+    color: Literal["auto", "gray", "rgb"] = "auto"
     limits: Limits = field(default_factory=Limits)
 
 
@@ -52,3 +54,4 @@ class Parsed:
     class_names: Sequence[str] | None = None
     label_source: str = "labels"
     notes: list[str] = field(default_factory=list)
+    image_shape: tuple[int, ...] | None = None

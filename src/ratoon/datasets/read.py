@@ -13,6 +13,7 @@ import numpy as np
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import Limits, survey
+from ratoon.datasets.formats.images import find_images, survey_images
 from ratoon.datasets.formats.registry import READERS, format_of
 from ratoon.datasets.formats.tenx import survey_tenx
 from ratoon.datasets.isolation import Isolation, read_isolated
@@ -31,6 +32,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "duplicates": ("error", "keep"),
     "sparse": ("auto", True, False),
     "dtype": ("float32", "float64"),
+    "color": ("auto", "gray", "rgb"),
 }
 
 
@@ -49,6 +51,8 @@ def read(
     duplicates: Literal["error", "keep"] = "error",
     sparse: bool | Literal["auto"] = "auto",
     dtype: str = "float32",
+    size: str | Sequence[int] | None = None,
+    color: Literal["auto", "gray", "rgb"] = "auto",
     format: str = "auto",
     limits: Limits | None = None,
     isolated: bool | Isolation = False,
@@ -59,7 +63,8 @@ def read(
     ----------
     path : path
         A table (``.csv``, ``.tsv``, ``.txt``), a GEO series matrix, libsvm, Matrix Market (each
-        of these also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, or a 10x folder.
+        of these also gzipped), ``.npz``, ``.mat``, ``.h5ad``, ``.parquet``, a 10x folder, an IDX
+        file of images, or a folder with one folder of images per class.
     label : str or int, optional
         Column, row, array or field with the labels.  By default one named ``y``, ``label``,
         ``class``, ``target``, ... is used; the notes of the result name it.
@@ -86,7 +91,11 @@ def read(
         Whether X is a CSR matrix; "auto" keeps sparse files sparse and stores a large table as
         sparse if less than a tenth of its values are not zero.
     dtype : {"float32", "float64"}
-        Type of X.  Training computes in float32.
+        Type of X.  Training computes in float32.  Images stay uint8.
+    size : str or (int, int), optional
+        Width and height to resize a folder of images to, such as ``"32x32"``.
+    color : {"auto", "gray", "rgb"}
+        Channels of a folder of images; with "auto" gray if all of them are.
     format : str
         Name of the format; with "auto" it is detected from the first bytes and the file name.
     limits : Limits, optional
@@ -136,6 +145,8 @@ def read(
         duplicates=duplicates,
         sparse=sparse,
         dtype=np.dtype(dtype).name,
+        size=_checked_size(size),
+        color=color,
         limits=limits,
     )
     _check_choices(options)
@@ -145,8 +156,17 @@ def read(
         return read_isolated(path, given, limits, Isolation() if isolated is True else isolated)
     if sample_sheet is not None:
         options = replace(options, sample_sheet=read_sample_sheet(Path(sample_sheet), limits))
-    digest = survey_tenx(path, limits) if path.is_dir() else survey(path, limits)
-    parsed = READERS[format_of(path, format, limits)](path, options)
+    if not path.is_dir():
+        digest = survey(path, limits)
+    found = format_of(path, format, limits)
+    if path.is_dir():
+        images = find_images(path, limits) if found == "images" else None
+        digest = survey_tenx(path, limits) if images is None else survey_images(images, limits)
+    if found != "images" and (options.size is not None or options.color != "auto"):
+        raise InvalidParameterError(
+            f"read: `size` and `color` are for folders of images; {path} is of format {found!r}."
+        )
+    parsed = READERS[found](path, options)
     return finish(parsed, options, source=str(path), sha256=digest)
 
 
@@ -154,7 +174,8 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
     """Return a checked `Dataset` with the content of a file."""
     if options.sample_sheet is not None:
         parsed = join_sample_sheet(parsed, options.sample_sheet, options.label, source)
-    X = as_matrix(parsed.values, dtype=options.dtype, source=source)
+    is_image = parsed.image_shape is not None and parsed.values.dtype == np.uint8
+    X = as_matrix(parsed.values, dtype="uint8" if is_image else options.dtype, source=source)
     notes = list(parsed.notes)
     labels = parsed.labels
     if labels is not None and len(labels) != X.shape[0]:
@@ -178,9 +199,12 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
         classes = _class_names_from_file(y, classes, parsed)
     features = None if parsed.feature_names is None else tuple(map(str, parsed.feature_names))
     _check_names(names, features, options, source, notes)
-    X = _choose_storage(X, options, notes)
+    if not is_image or options.sparse is True:
+        X = _choose_storage(X if not is_image else X.astype(options.dtype), options, notes)
+    shape = parsed.image_shape
     return treat_missing(
-        Dataset(X, y, features, names, classes, source, sha256, tuple(notes)), options.missing
+        Dataset(X, y, features, names, classes, source, sha256, tuple(notes), shape),
+        options.missing,
     )
 
 
@@ -244,6 +268,22 @@ def _choose_storage(X: Any, options: ReadOptions, notes: list[str]) -> Any:
             percentage = 100 * X.nnz / (X.shape[0] * X.shape[1])
             notes.append(f"stored as sparse: {percentage:.2g}% of the values are not zero")
     return X
+
+
+def _checked_size(size: Any) -> tuple[int, int] | None:
+    """Return the width and the height of ``size``."""
+    if size is None:
+        return None
+    try:
+        parts = size.lower().split("x") if isinstance(size, str) else size
+        width, height = (int(part) for part in parts)
+        if min(width, height) >= 1:
+            return width, height
+    except (TypeError, ValueError, AttributeError):
+        pass
+    raise InvalidParameterError(
+        f"read: `size` must be width and height in pixels, such as '32x32', got {size!r}."
+    )
 
 
 def _check_choices(options: ReadOptions) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from ratoon.datasets.files import Limits, first_bytes
 from ratoon.datasets.formats.delimited import read_delimited
 from ratoon.datasets.formats.h5ad import read_h5ad
+from ratoon.datasets.formats.idx import is_idx, read_idx
+from ratoon.datasets.formats.images import SUFFIXES, find_images, read_images
 from ratoon.datasets.formats.libsvm import read_libsvm
 from ratoon.datasets.formats.mat import read_mat
 from ratoon.datasets.formats.mat73 import read_mat73
 from ratoon.datasets.formats.npz import read_npz
 from ratoon.datasets.formats.parquet import read_parquet
 from ratoon.datasets.formats.series_matrix import read_series_matrix
-from ratoon.datasets.formats.tenx import read_tenx
+from ratoon.datasets.formats.tenx import find_tenx, read_tenx
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError, InvalidParameterError
 
@@ -29,6 +31,8 @@ READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {
     "h5ad": read_h5ad,
     "parquet": read_parquet,
     "10x": read_tenx,
+    "idx": read_idx,
+    "images": read_images,
 }
 """Readers by the name of the format."""
 
@@ -47,8 +51,11 @@ def format_of(path: Path, asked: str, limits: Limits) -> str:
             )
         return asked
     if path.is_dir():
-        return "10x"
+        is_images = find_tenx(path) is None and find_images(path, limits) is not None
+        return "images" if is_images else "10x"
     head = first_bytes(path, limits)
+    if is_idx(head):
+        return "idx"
     for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "10x")):
         if head.startswith(magic):
             return name
@@ -71,6 +78,10 @@ def _text_format(path: Path, head: bytes) -> str:
         raise FormatError(
             f"{path}: this seems to be a pickle. Pickles can run code and are never opened; save"
             " the data in another format, for instance .npz."
+        )
+    if path.name.lower().endswith(SUFFIXES):
+        raise FormatError(
+            f"{path}: a single image; pass a folder of images, with one folder per class."
         )
     expected = {".npz", ".npy", ".h5ad", ".h5", ".parquet", ".mat", ".xls", ".xlsx", ".rds", ".rda"}
     if path.suffix.lower() in expected:
