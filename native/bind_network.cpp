@@ -23,7 +23,34 @@ HeldSamples dense_samples(const Strided<T>& x) {
             "the features of a sample must be contiguous");
     require(x.stride(0) >= 0, "rows must follow each other in memory");
     const DenseRows<T> rows{.data = x.data(), .stride = Index(x.stride(0))};
-    return {{Index(x.shape(0)), Index(x.shape(1)), rows}, {nb::cast(x)}};
+    return {{Index(x.shape(0)), Index(x.shape(1)), rows, {}}, {nb::cast(x)}};
+}
+
+// The same samples as images that training changes at random.
+HeldSamples augmented(const HeldSamples& samples, Index planes, Index height, Index width,
+                      Index inner, Index shift, bool flip, std::uint64_t seed,
+                      const OptionalVector<const Index>& numbers) {
+    require(!samples.view.is_sparse(), "sparse samples cannot be augmented");
+    Index rest = samples.view.n_features;
+    for (const Index side : {planes, height, width, inner}) {
+        require(side >= 1 && rest % side == 0, "the shape of the images is not that of a sample");
+        rest /= side;
+    }
+    require(rest == 1, "the shape of the images is not that of a sample");
+    require(shift >= 0 && shift < std::min(height, width),
+            "the shift must be smaller than the images");
+    if (numbers) require_size(*numbers, samples.view.n_rows, "numbers");
+    HeldSamples changed = samples;
+    changed.view.augment = {.planes = planes,
+                            .height = height,
+                            .width = width,
+                            .inner = inner,
+                            .shift = shift,
+                            .flip = flip,
+                            .seed = seed,
+                            .numbers = data_or_null(numbers)};
+    if (numbers) changed.kept.push_back(nb::cast(*numbers));
+    return changed;
 }
 
 // Every index is checked before any kernel uses it.
@@ -45,7 +72,7 @@ HeldSamples csr_samples(const Vector<const Index>& row_starts,
     }
     const CsrRows<T> rows{
         .starts = row_starts.data(), .columns = columns.data(), .values = values.data()};
-    return {{n_rows, n_features, rows},
+    return {{n_rows, n_features, rows, {}},
             {nb::cast(row_starts), nb::cast(columns), nb::cast(values)}};
 }
 
@@ -283,6 +310,7 @@ void predict(HeldNetwork<T>& self, const HeldSamples& samples, OptionalVector<co
     const AtWork at_work(self.at_work);
     Network<T>& network = self.ready();
     check_samples(network, samples.view);
+    require(!samples.view.augment.is_used(), "predictions are of samples as they are");
     require(stop_after < Index(network.layers().size()), "there is no such layer");
     const auto& last =
         stop_after < 0 ? network.layers().back() : network.layers()[std::size_t(stop_after)];
@@ -379,10 +407,16 @@ void bind_network(nb::module_& m) {
     nb::class_<HeldSamples>(m, "Samples")
         .def_static("dense", &dense_samples<float>, "x"_a.noconvert())
         .def_static("dense", &dense_samples<double>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::uint8_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::int8_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::uint16_t>, "x"_a.noconvert())
+        .def_static("dense", &dense_samples<std::int16_t>, "x"_a.noconvert())
         .def_static("csr", &csr_samples<float>, "row_starts"_a.noconvert(), "columns"_a.noconvert(),
                     "values"_a.noconvert(), "n_features"_a)
         .def_static("csr", &csr_samples<double>, "row_starts"_a.noconvert(),
                     "columns"_a.noconvert(), "values"_a.noconvert(), "n_features"_a)
+        .def("augmented", &augmented, "planes"_a, "height"_a, "width"_a, "inner"_a, "shift"_a,
+             "flip"_a, "seed"_a, "numbers"_a.noconvert().none())
         .def_prop_ro("n_rows", [](const HeldSamples& s) { return s.view.n_rows; })
         .def_prop_ro("n_features", [](const HeldSamples& s) { return s.view.n_features; });
     nb::class_<Pace>(m, "Pace")

@@ -119,10 +119,15 @@ struct Kernels {
     void (*drop)(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n);
     // Samples (rows of features) become neuron rows: out[j * lanes + b] = z(rows[b][j]) for
     // features first <= j < last; lanes beyond n_rows become 0.
-    void (*load_f32)(const float* const* rows, Index n_rows, Index first, Index last,
-                     const Standardize<T>& how, T* out, Index lanes);
-    void (*load_f64)(const double* const* rows, Index n_rows, Index first, Index last,
-                     const Standardize<T>& how, T* out, Index lanes);
+    template <typename X>
+    using Load = void (*)(const X* const* rows, Index n_rows, Index first, Index last,
+                          const Standardize<T>& how, T* out, Index lanes);
+    Load<float> load_f32;
+    Load<double> load_f64;
+    Load<std::uint8_t> load_u8;
+    Load<std::int8_t> load_i8;
+    Load<std::uint16_t> load_u16;
+    Load<std::int16_t> load_i16;
     // out[k] = the normal deviate number k of the stream, times sigma.
     void (*normal)(std::uint64_t seed, T sigma, T* out, Index first, Index n);
     // Appends every product |<rows[r], output>| >= least of the panels first <= p < last.  Stops

@@ -8,6 +8,19 @@
 #include "sparse_input.hpp"
 
 namespace ratoon {
+namespace {
+
+template <typename X, typename T>
+auto load_of(const Kernels<T>& from) {
+    if constexpr (std::is_same_v<X, float>) return from.load_f32;
+    if constexpr (std::is_same_v<X, double>) return from.load_f64;
+    if constexpr (std::is_same_v<X, std::uint8_t>) return from.load_u8;
+    if constexpr (std::is_same_v<X, std::int8_t>) return from.load_i8;
+    if constexpr (std::is_same_v<X, std::uint16_t>) return from.load_u16;
+    if constexpr (std::is_same_v<X, std::int16_t>) return from.load_i16;
+}
+
+}  // namespace
 
 template <typename T>
 Network<T>::Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
@@ -86,20 +99,57 @@ void Network<T>::load(const Minibatch<T>& batch) {
 template <typename T>
 SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
     const Index chunk = 4096, n_features = n_in(), n = batch.size(), lanes = lanes_;
-    const auto tasks = [&](const auto& dense, auto function) {
-        std::vector<decltype(dense.data)> pointers;
+    const Augment& augment = batch.samples->augment;
+    const auto tasks = [&]<typename X>(const DenseRows<X>& dense) {
+        const auto function = load_of<X>(kernels<T>());
+        std::vector<const X*> pointers;
         pointers.reserve(std::size_t(n));
         for (const Index row : batch.order) pointers.push_back(dense.data + row * dense.stride);
+        if (augment.is_used()) return augmenting(batch, std::move(pointers), function, out);
         return SideTasks{divided_up(n_features, chunk),
                          [=, how = batch.how, pointers = std::move(pointers)](Index c) {
                              function(pointers.data(), n, c * chunk,
                                       std::min(n_features, (c + 1) * chunk), how, out, lanes);
                          }};
     };
-    const auto& rows = batch.samples->rows;
-    const auto* single = std::get_if<DenseRows<float>>(&rows);
-    return single != nullptr ? tasks(*single, kernels<T>().load_f32)
-                             : tasks(std::get<DenseRows<double>>(rows), kernels<T>().load_f64);
+    return std::visit(
+        [&](const auto& rows) -> SideTasks {
+            if constexpr (requires { tasks(rows); }) {
+                return tasks(rows);
+            } else {
+                throw std::invalid_argument("sparse samples are not loaded as rows");
+            }
+        },
+        batch.samples->rows);
+}
+
+// The same for images: every task changes its part of them in memory of its own.
+template <typename T>
+template <typename X, typename Function>
+SideTasks Network<T>::augmenting(const Minibatch<T>& batch, std::vector<const X*> images,
+                                 Function function, T* out) const {
+    const Index chunk = 1024, n_features = n_in(), n = batch.size(), lanes = lanes_;
+    std::vector<Augment::Change> changes;
+    changes.reserve(std::size_t(n));
+    for (const Index row : batch.order) changes.push_back(batch.samples->augment.change_of(row));
+    return {divided_up(n_features, chunk),
+            [=, how = batch.how, augment = batch.samples->augment, images = std::move(images),
+             changes = std::move(changes)](Index c) {
+                const Index first = c * chunk, size = std::min(n_features - first, chunk);
+                std::vector<X> changed(std::size_t(n * size));
+                std::vector<const X*> rows;
+                rows.reserve(std::size_t(n));
+                for (Index b = 0; b < n; ++b) {
+                    X* row = changed.data() + b * size;
+                    augment.read(images[std::size_t(b)], changes[std::size_t(b)], first,
+                                 first + size, row);
+                    rows.push_back(row);
+                }
+                const Standardize<T> of_part{how.shift != nullptr ? how.shift + first : nullptr,
+                                             how.scale != nullptr ? how.scale + first : nullptr,
+                                             how.clip};
+                function(rows.data(), n, 0, size, of_part, out + first * lanes, lanes);
+            }};
 }
 
 template <typename T>

@@ -120,6 +120,9 @@ class Network {
     };
     void load(const Minibatch<T>& batch);
     SideTasks loading(const Minibatch<T>& batch, T* out) const;
+    template <typename X, typename Function>
+    SideTasks augmenting(const Minibatch<T>& batch, std::vector<const X*> images, Function function,
+                         T* out) const;
     void load_csr(const Minibatch<T>& batch);
     void forward_layer(std::size_t l, bool training);
     void finish_rows(std::size_t l, Index first, Index last, bool training);

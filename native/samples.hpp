@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <variant>
 
+#include "augment.hpp"
 #include "kernels.hpp"
 
 namespace ratoon {
@@ -26,10 +27,14 @@ struct CsrRows {
     const T* values = nullptr;
 };
 
-// Dense samples may have either number type, sparse samples have that of the network.
+// Dense samples may have any of these number types, sparse samples have that of the network.
 struct Samples {
     Index n_rows = 0, n_features = 0;
-    std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>> rows;
+    std::variant<DenseRows<float>, DenseRows<double>, DenseRows<std::uint8_t>,
+                 DenseRows<std::int8_t>, DenseRows<std::uint16_t>, DenseRows<std::int16_t>,
+                 CsrRows<float>, CsrRows<double>>
+        rows;
+    Augment augment;  // of dense samples
 
     bool is_sparse() const {
         return std::holds_alternative<CsrRows<float>>(rows) ||

@@ -25,6 +25,7 @@ template <typename T>
 struct Data {
     std::vector<float> f32;
     std::vector<double> f64;
+    std::vector<std::uint8_t> u8;
     std::vector<Index> row_starts;
     std::vector<std::int32_t> columns;
     std::vector<T> values, targets, weights, offset, shift, scale;
@@ -36,7 +37,7 @@ void draw_samples(Bytes& bytes, Data<T>& data, Index n_rows, Index n_in) {
     Samples& samples = data.samples;
     samples.n_rows = n_rows;
     samples.n_features = n_in;
-    switch (bytes.between(0, 2)) {
+    switch (bytes.between(0, 3)) {
         case 0:
             data.f32 = bytes.numbers<float>(n_rows * n_in);
             samples.rows = DenseRows<float>{data.f32.data(), n_in};
@@ -44,6 +45,10 @@ void draw_samples(Bytes& bytes, Data<T>& data, Index n_rows, Index n_in) {
         case 1:
             data.f64 = bytes.numbers<double>(n_rows * n_in);
             samples.rows = DenseRows<double>{data.f64.data(), n_in};
+            break;
+        case 2:
+            for (Index k = 0; k < n_rows * n_in; ++k) data.u8.push_back(bytes.byte());
+            samples.rows = DenseRows<std::uint8_t>{data.u8.data(), n_in};
             break;
         default:
             data.row_starts.push_back(0);
@@ -57,6 +62,24 @@ void draw_samples(Bytes& bytes, Data<T>& data, Index n_rows, Index n_in) {
             samples.rows =
                 CsrRows<T>{data.row_starts.data(), data.columns.data(), data.values.data()};
     }
+}
+
+// A layout with as many values as a sample has.
+Augment draw_augment(Bytes& bytes, Index n_features) {
+    const auto divisor = [&](Index n) {
+        Index found = bytes.between(1, n);
+        while (n % found != 0) --found;
+        return found;
+    };
+    Augment augment;
+    augment.planes = divisor(n_features);
+    augment.inner = divisor(n_features / augment.planes);
+    augment.height = divisor(n_features / augment.planes / augment.inner);
+    augment.width = n_features / augment.planes / augment.inner / augment.height;
+    augment.shift = bytes.between(0, std::min(augment.height, augment.width) - 1);
+    augment.flip = bytes.byte() % 2 == 1;
+    augment.seed = bytes.word();
+    return augment;
 }
 
 template <typename T>
@@ -107,6 +130,8 @@ void use(Bytes& bytes) {
     for (Index k = bytes.between(1, 80); k > 0; --k) order.push_back(bytes.byte() % n_rows);
     const Index n = Index(order.size()), batch = bytes.between(1, 70);
 
+    Samples as_they_are = data.samples;
+    if (!sparse && bytes.byte() % 2 == 1) data.samples.augment = draw_augment(bytes, n_features);
     Minibatch<T> minibatch{&data.samples, how, targets, order, 0, 3};
 
     const Loss<T>& loss = kLosses<T>[bytes.between(0, kNumberOfLosses<T> - 1)];
@@ -136,7 +161,7 @@ void use(Bytes& bytes) {
                 const Index last = stop < 0 ? depth - 1 : stop;
                 const Index width = layers[std::size_t(last)].topology->grid().n_out;
                 std::vector<T> out(static_cast<std::size_t>(n_rows * width));
-                network.predict(data.samples, how, stop, out.data(), interrupted);
+                network.predict(as_they_are, how, stop, out.data(), interrupted);
                 break;
             }
             case 2: {

@@ -50,6 +50,10 @@ Kernels<T> table() {
         .drop = drop<T>,
         .load_f32 = load_samples<T, float>,
         .load_f64 = load_samples<T, double>,
+        .load_u8 = load_samples<T, std::uint8_t>,
+        .load_i8 = load_samples<T, std::int8_t>,
+        .load_u16 = load_samples<T, std::uint16_t>,
+        .load_i16 = load_samples<T, std::int16_t>,
         .normal = normal<T>,
         .scan = scan<T>,
     };

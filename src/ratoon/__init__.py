@@ -13,6 +13,7 @@ from typing import Any
 __version__ = "1.0.0rc1"
 
 __all__ = [
+    "Augment",
     "SparseAutoencoderSelector",
     "SparseBernoulliRBM",
     "SparseFeatureSelector",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Augment": "ratoon.samples.augment",
     "SparseAutoencoderSelector": "ratoon.estimators",
     "SparseBernoulliRBM": "ratoon.estimators",
     "SparseFeatureSelector": "ratoon.estimators",

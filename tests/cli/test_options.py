@@ -50,7 +50,7 @@ def test_an_error_of_the_reader_names_the_option_to_use(ratoon, tmp_path):
     assert outcome.code == 0
 
 
-@pytest.mark.parametrize("wrong", ["duplicates", "color=red", "=x", "label=y"])
+@pytest.mark.parametrize("wrong", ["duplicates", "hue=red", "=x", "label=y"])
 def test_unknown_keys_are_refused_with_the_known_ones(wrong):
     with pytest.raises(InvalidParameterError, match="Keys: sample_sheet"):
         reading_options([wrong])

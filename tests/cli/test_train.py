@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ratoon as package
+from ratoon.cli import main
 from ratoon.estimators.state import MissingStrategyWarning, UnsavedParameterWarning
 from ratoon.evolution import RigL
 from ratoon.storage import CheckpointDirectory
@@ -462,3 +463,15 @@ def test_a_named_strategy_takes_parameters(ratoon, table, tmp_path):
     done = ratoon("train", table, *how, "--evolution", "rigl(every=3)", "-o", path)
     assert done.code == 0, done.err
     assert package.load(path).evolution == RigL(every=3)
+
+
+def test_images_are_augmented_in_training(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    path, model = tmp_path / "images.npz", tmp_path / "m.ratoon"
+    np.savez(path, X=rng.normal(size=(40, 48)), y=rng.integers(0, 2, 40))
+    given = ["train", str(path), "--epochs", "2", "--hidden", "8", "-o", str(model), "--augment"]
+    assert main([*given, "shift=1,flip,shape=8x3x2"]) == 0
+    found = package.load(model).settings_.augment
+    assert (found.shape, found.shift, found.flip) == ((8, 3, 2), 1, True)
+    assert main([*given, "shift"]) != 0
+    assert "--augment" in capsys.readouterr().err

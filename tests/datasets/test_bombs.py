@@ -68,6 +68,9 @@ BOMBS = {
         path, SERIES + b"\t1\t1\n", b"a\t0\t0\t0\n"
     ),
     "bomb.libsvm.gz": lambda path: gzip_bomb(path, b"1 1:1\n", b"1 1:1 2:0\n"),
+    "bomb-idx3.gz": lambda path: gzip_bomb(
+        path, b"\0\0\x08\x02" + struct.pack(">2I", 2**11, 2**20), b"\0"
+    ),
     "bomb.npz": npz_bomb,
     "bomb.mat": mat_bomb,
 }

@@ -7,6 +7,7 @@ every test run; `tests/soak` reads as many as time allows.
 
 import gzip
 import io
+import struct
 
 import numpy as np
 import pytest
@@ -59,6 +60,10 @@ def libsvm():
     return "\n".join(rows).encode()
 
 
+def idx():
+    return bytes([0, 0, 0x0E, 3]) + struct.pack(">3I", 6, 1, 5) + X.astype(">f8").tobytes()
+
+
 GOOD = {
     "packed.mat": mat(True),
     "plain.mat": mat(False),
@@ -69,6 +74,8 @@ GOOD = {
     "s_series_matrix.txt": series_matrix(),
     "lone.mtx": matrix_market(),
     "rows.libsvm": libsvm(),
+    "rows-idx3": idx(),
+    "rows-idx3.gz": gzip.compress(idx()),
 }
 
 

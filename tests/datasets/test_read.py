@@ -35,7 +35,7 @@ def test_the_format_can_be_forced(write):
 def test_every_format_has_a_reader():
     assert set(READERS) == {
         "csv", "npz", "mat", "mat73", "libsvm", "series_matrix", "h5ad", "parquet", "10x",
-        "10x_h5", "excel", "arff", "soft", "r",
+        "10x_h5", "excel", "arff", "soft", "r", "idx", "images",
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ratoon import SparseMLPClassifier
+from ratoon import Augment, SparseMLPClassifier
 from ratoon.distributed import (
     DataParallel,
     Follow,
@@ -34,7 +34,9 @@ def problem():
     return rng.standard_normal((50, 40)), np.eye(3)[rng.integers(0, 3, 50)], rng.uniform(1, 2, 50)
 
 
-def trained(optimizer, communicator=None, *, average_every=None, n_epochs=4, start=None):
+def trained(
+    optimizer, communicator=None, *, average_every=None, n_epochs=4, start=None, augment=None
+):
     x, y, weights = problem()
     network = copy.deepcopy(start) or SparseMLP.start(
         (40, 60, 3), epsilon=4, seed=0, dtype=np.float64
@@ -46,6 +48,7 @@ def trained(optimizer, communicator=None, *, average_every=None, n_epochs=4, sta
         n_epochs=n_epochs,
         evolution=SET(0.3),
         seed=3,
+        augment=augment,
     )
     callbacks = [] if communicator is None else [DataParallel(communicator, average_every)]
     data = TrainingData.of(x, y, np.float64, weights=weights)
@@ -65,6 +68,19 @@ def test_ranks_with_parts_of_the_batch_train_the_network_of_one_rank(optimizer, 
             # Sums of 12 products in another order, over 20 steps in float64.
             assert_allclose(one.weights, other.weights, rtol=1e-8, atol=1e-11)
         assert_allclose(alone.history.column("loss"), training.history.column("loss"), rtol=1e-8)
+
+
+def test_ranks_augment_images_as_one_rank_does():
+    augment = Augment((5, 8), 2, flip=True)
+    alone = trained(OPTIMIZERS["momentum"], augment=augment)
+    assert alone.history[-1].loss != trained(OPTIMIZERS["momentum"]).history[-1].loss
+    together = ThreadRanks(2).run(
+        lambda ranks: trained(OPTIMIZERS["momentum"], ranks, augment=augment)
+    )
+    for training in together:
+        for one, other in zip(alone.network.layers, training.network.layers, strict=True):
+            # Sums of 12 products in another order, over 20 steps in float64.
+            assert_allclose(one.weights, other.weights, rtol=1e-8, atol=1e-11)
 
 
 def test_all_ranks_hold_the_same_bits():

@@ -59,3 +59,13 @@ def test_samples_need_two_dimensions(x):
 def test_wrapping_samples_returns_them():
     samples = wrap(X)
     assert wrap(samples) is samples
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int16, np.bool_])
+def test_small_integers_are_stored_as_they_are_and_returned_as_float32(kind):
+    samples = DenseSamples((X > 1).astype(kind))
+    assert samples.array.dtype == samples[ROWS].array.dtype == kind
+    assert samples.dtype == np.float32
+    for values in (samples.values(), samples.dense(), samples.dense(ROWS), np.asarray(samples)):
+        assert values.dtype == np.float32
+    assert_array_equal(samples.dense(ROWS), (X > 1)[ROWS])

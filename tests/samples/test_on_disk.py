@@ -51,7 +51,14 @@ def test_a_memory_map_is_wrapped_only_if_kernels_cannot_read_it(table, tmp_path)
 
     assert rows_on_disk(mapped(table.astype(np.float32))) is None
     assert rows_on_disk(table) is None
-    for x in (table, table.astype(">f4"), np.asfortranarray(table.astype(np.float32))):
+    for kind in (np.int16, np.uint16, np.int8, np.uint8, np.bool_):
+        assert rows_on_disk(mapped(table.astype(kind))) is None
+    for x in (
+        table.astype(np.int32),
+        table.astype(">i2"),
+        table.astype(">f4"),
+        np.asfortranarray(table.astype(np.float32)),
+    ):
         assert_array_equal(np.asarray(rows_on_disk(mapped(x))[5:9]), table[5:9])
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from ratoon import Augment
 from ratoon.evolution import SET
 from ratoon.optimizers import SGD, Adam, cosine, stepped, with_warm_up
 from ratoon.storage import fingerprint
@@ -26,6 +27,7 @@ def test_a_description_is_json():
         ({"optimizer": SGD(0.5)}, ["optimizer.momentum: 0.9 there, 0.5 here"]),
         ({"seed": 1}, ["seed: 0 there, 1 here"]),
         ({"n_threads": 2}, []),
+        ({"augment": None}, []),
         ({"batch_size": np.int64(32)}, []),
     ],
 )
@@ -116,3 +118,13 @@ def test_the_number_of_threads_does_not_matter(x):
     network = a_network((300, 3))
     data = TrainingData.of(x, np.ones((20, 3)), np.float32)
     assert describe_data(data, network, 1) == describe_data(data, network, 2)
+
+
+def test_augmentation_is_part_of_a_plan_that_has_it():
+    without, one, other = (
+        describe_plan(TrainingPlan(augment=augment))
+        for augment in (None, Augment((4, 5), 1), Augment((4, 5), 2))
+    )
+    assert "augment" not in without  # as in earlier checkpoints
+    assert differences(one, other) == ["augment.shift: 1 there, 2 here"]
+    assert differences(without, one)[0].startswith("augment: nothing there")

@@ -1,17 +1,20 @@
 """The epoch loop: records, order of events, stopping, interruptions, and exact resumption."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ratoon import Augment
 from ratoon.errors import AlreadyTrainingError, DivergenceError, InvalidInputError
-from ratoon.evolution import SET, Static
-from ratoon.kernels import Step
+from ratoon.evolution import SET, RigL, Static
+from ratoon.kernels import Step, reference
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam, cosine
+from ratoon.rng import derive_seed
 from ratoon.training import (
     Callback,
     EarlyStopping,
@@ -372,6 +375,54 @@ def test_only_the_named_rows_are_trained_on():
     named = Training(start(), TrainingData.of(x, targets, np.float32, rows=rows), plan)
     taken = Training(start(), TrainingData.of(x[rows], targets[rows], np.float32), plan)
     named.run()
+    taken.run()
+    assert_same_network(named.network, taken.network)
+
+
+def test_every_epoch_augments_the_images_of_the_training_alone():
+    x, targets = samples()
+    augment = Augment((5, 6), 1, flip=True)
+    plan = TrainingPlan(n_epochs=2, batch_size=8, shuffle=False, augment=augment)
+    data = TrainingData.of(x, targets, np.float32)
+    run = Training(start(), data, plan, validation=data)
+    run.run()
+    # One epoch after the other, on a changed copy of X.
+    copies = Training(start(), data, replace(plan, augment=None), validation=data)
+    for epoch in range(2):
+        seed = derive_seed(plan.seed, "augment", epoch)
+        copies.data = TrainingData.of(reference.augmented(x, augment, seed), targets, np.float32)
+        copies.run_epoch()
+    assert_same_network(run.network, copies.network)
+    assert run.history.column("loss") == copies.history.column("loss")
+    assert run.history.column("validation_loss") == copies.history.column("validation_loss")
+
+
+def test_strategies_look_at_the_augmented_images():
+    x, targets = samples()
+    plan = TrainingPlan(
+        n_epochs=1, batch_size=8, shuffle=False, augment=Augment((5, 6), 2), evolution=RigL()
+    )
+    seed = derive_seed(plan.seed, "augment", 0)
+    copy = reference.augmented(x, plan.augment, seed)
+    run = Training(start(), TrainingData.of(x, targets, np.float32), plan)
+    other = Training(
+        start(), TrainingData.of(copy, targets, np.float32), replace(plan, augment=None)
+    )
+    [one, *_], [two, *_] = (t._layer_states(np.arange(8), plan.clock(0, 41)) for t in (run, other))
+    for a, b in zip(one.signals(), two.signals(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_row_changes_alike_whatever_the_other_rows_are():
+    x, targets = samples()
+    rows = np.array([3, 4, 5, 20, 21, 40])
+    plan = TrainingPlan(n_epochs=1, batch_size=2, shuffle=False, augment=Augment((5, 6), 2))
+    named = Training(start(), TrainingData.of(x, targets, np.float32, rows=rows), plan)
+    named.run()
+    changed = reference.augmented(x, plan.augment, derive_seed(plan.seed, "augment", 0))[rows]
+    taken = Training(
+        start(), TrainingData.of(changed, targets[rows], np.float32), replace(plan, augment=None)
+    )
     taken.run()
     assert_same_network(named.network, taken.network)
 

@@ -25,8 +25,8 @@ TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
 DataFile = Annotated[
     Path,
     typer.Argument(
-        help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet or 10x. Samples of"
-        " .npy and .h5 files stay on disk.",
+        help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x or IDX, or a"
+        " folder of images. Samples of .npy and .h5 files stay on disk.",
         show_default=False,
     ),
 ]
@@ -189,6 +189,8 @@ KEYS = (
     "sparse",
     "delimiter",
     "decimal",
+    "size",
+    "color",
     "format",
     "isolated",
 )
@@ -261,6 +263,7 @@ _OPTION_OF = {
             "dropout",
             "batch_size",
             "momentum",
+            "augment",
             "class_weight",
             "early_stopping",
             "min_coverage",

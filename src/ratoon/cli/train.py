@@ -34,6 +34,7 @@ from ratoon.cli.samples import (
 from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table, print_text
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.samples.augment import as_augment
 from ratoon.storage.atomic import SaveError, check_target
 
 NETWORK = "Network"
@@ -144,6 +145,14 @@ def train(
     ] = None,
     momentum: Annotated[
         float | None, typer.Option(help="Momentum of SGD.", rich_help_panel=TRAINING)
+    ] = None,
+    augment: Annotated[
+        str | None,
+        typer.Option(
+            help="Shift and flip images at random while training: shift, shift=4,flip, or with the"
+            " shape of the images, shift,shape=3x32x32.",
+            rich_help_panel=TRAINING,
+        ),
     ] = None,
     class_weight: Annotated[
         str | None,
@@ -265,6 +274,11 @@ def train(
     given["topology"] = topology_from_groups(
         samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
     )
+    with shell_words():
+        chosen = as_augment(augment)
+        if chosen is not None:  # a plan does not see the data set, which knows the shape
+            chosen = chosen.for_features(samples.n_features, samples.image_shape)
+    given["augment"] = chosen
     estimator = make_estimator(samples, given)
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)

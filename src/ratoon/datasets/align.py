@@ -146,10 +146,10 @@ def align(
     if how.coverage < min_coverage:
         raise InvalidInputError(_too_few(data, names, how, min_coverage))
     if first == list(range(data.n_features)) and how.n_found == len(names):
-        x = data.X
+        x, image_shape = data.X, data.image_shape
     else:
-        x = _columns(data.X, places, fill)
-    return replace(data, X=x, feature_names=tuple(names)), how
+        x, image_shape = _columns(data.X, places, fill), None
+    return replace(data, X=x, feature_names=tuple(names), image_shape=image_shape), how
 
 
 def _columns(x: Any, places: list[list[int]], fill: NDArray[Any] | None) -> Any:

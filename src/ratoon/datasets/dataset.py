@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ratoon.errors import InvalidInputError
 
 Matrix: TypeAlias = Any
-"""A 2-D float32 or float64 `ndarray`, or a SciPy CSR matrix of the same."""
+"""A 2-D float32, float64 or uint8 `ndarray`, or a SciPy CSR matrix of float32 or float64."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,7 +24,7 @@ class Dataset:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features) or SciPy CSR matrix
-        float32 or float64.
+        float32 or float64; also uint8 if dense.
     y : ndarray of shape (n_samples,) or None
         For classes, int64 codes that index `class_names`; float64 for a continuous target.
     feature_names, sample_names : tuple of str or None
@@ -36,6 +37,8 @@ class Dataset:
         SHA-256 digest of the file as stored (of all files, for a folder).
     notes : tuple of str
         Decisions of the reader, for instance whether samples are in rows or in columns.
+    image_shape : tuple of int, optional
+        (height, width) or (height, width, channels) of the images that the samples are.
 
     Examples
     --------
@@ -55,15 +58,19 @@ class Dataset:
     source: str = ""
     sha256: str | None = None
     notes: tuple[str, ...] = ()
+    image_shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if getattr(self.X, "ndim", None) != 2:
             raise InvalidInputError(
                 "Dataset: `X` must be a two-dimensional array or CSR matrix, samples by features."
             )
-        if self.X.dtype not in (np.float32, np.float64):
+        if self.X.dtype not in (np.float32, np.float64) and (
+            self.X.dtype != np.uint8 or sp.issparse(self.X)
+        ):
             raise InvalidInputError(
-                f"Dataset: `X` must be float32 or float64, got {self.X.dtype}; use X.astype."
+                f"Dataset: `X` must be float32, float64 or dense uint8, got {self.X.dtype}; use"
+                f" X.astype."
             )
         if sp.issparse(self.X) and self.X.format != "csr":
             raise InvalidInputError(
@@ -71,6 +78,10 @@ class Dataset:
             )
         _check_length("feature_names", self.feature_names, self.n_features)
         _check_length("sample_names", self.sample_names, self.n_samples)
+        if self.image_shape is not None and math.prod(self.image_shape) != self.n_features:
+            raise InvalidInputError(
+                f"Dataset: images of {self.image_shape} do not have {self.n_features} values."
+            )
         self._check_y()
 
     def _check_y(self) -> None:

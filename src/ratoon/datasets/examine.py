@@ -278,7 +278,9 @@ def find_suspicious(data: Dataset) -> Iterator[Finding]:
 
 def _dense_columns(data: Dataset, first: int) -> Any:
     block = data.X[:, first : first + _COLUMNS_AT_ONCE]
-    return block.toarray() if data.is_sparse else block
+    if data.is_sparse:
+        return block.toarray()
+    return block.astype(np.float32) if block.dtype == np.uint8 else block
 
 
 def _extremes(block: Any) -> tuple[Any, Any]:

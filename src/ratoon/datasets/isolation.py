@@ -124,6 +124,7 @@ def _collect(path: Path, folder: Path) -> Dataset:
         X: Any = sp.csr_matrix((data, indices, indptr), shape=(n_rows, n_columns))
     else:
         X = as_matrix(_load(folder / "X.npy"), dtype=answer["dtype"], source=str(path))
+    shape = answer["image_shape"]
 
     def names(key: str) -> tuple[str, ...] | None:
         return None if answer[key] is None else tuple(map(str, answer[key]))
@@ -137,6 +138,7 @@ def _collect(path: Path, folder: Path) -> Dataset:
         source=str(path),
         sha256=answer["sha256"],
         notes=(*(names("notes") or ()), "read in a child process"),
+        image_shape=None if shape is None else tuple(map(int, shape)),
     )
 
 
@@ -163,6 +165,7 @@ def _write_result(data: Dataset, folder: Path) -> None:
         "class_names": data.class_names,
         "sha256": data.sha256,
         "notes": data.notes,
+        "image_shape": data.image_shape,
     }
     (folder / _ANSWER).write_text(json.dumps(result), encoding="utf-8")
 

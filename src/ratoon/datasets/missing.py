@@ -32,6 +32,8 @@ def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
             f"`missing` must be one of {', '.join(get_args(Missing))}, got {how!r}."
         )
     values = data.X.data if data.is_sparse else data.X
+    if values.dtype == np.uint8:
+        return data
     if np.isinf(values).any():
         raise InvalidInputError(
             f"{data.source}: {int(np.isinf(values).sum())} values are infinite"
@@ -86,6 +88,7 @@ def _drop(data: Dataset, n_missing: int, *, features: bool) -> Dataset:
         data,
         X=data.X[:, kept],
         feature_names=None if names is None else tuple(names[j] for j in kept),
+        image_shape=None,
         notes=(*data.notes, note),
     )
 

@@ -40,6 +40,8 @@ class ReadOptions:
     dtype: str = "float32"
     delimiter: str | None = None
     decimal: Literal["auto", ".", ","] = "auto"
+    size: tuple[int, int] | None = None
+    color: Literal["auto", "gray", "rgb"] = "auto"
     limits: Limits = field(default_factory=Limits)
 
 
@@ -54,3 +56,4 @@ class Parsed:
     class_names: Sequence[str] | None = None
     label_source: str = "labels"
     notes: list[str] = field(default_factory=list)
+    image_shape: tuple[int, ...] | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import Limits, survey
+from ratoon.datasets.formats.images import find_images, survey_images
 from ratoon.datasets.formats.registry import READERS, format_of
 from ratoon.datasets.formats.tenx import survey_tenx
 from ratoon.datasets.isolation import Isolation, read_isolated
@@ -32,6 +33,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "sparse": ("auto", True, False),
     "dtype": ("float32", "float64"),
     "decimal": ("auto", ".", ","),
+    "color": ("auto", "gray", "rgb"),
 }
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|"}
 
@@ -53,6 +55,8 @@ def read(
     dtype: str = "float32",
     delimiter: str | None = None,
     decimal: Literal["auto", ".", ","] = "auto",
+    size: str | Sequence[int] | None = None,
+    color: Literal["auto", "gray", "rgb"] = "auto",
     format: str = "auto",
     limits: Limits | None = None,
     isolated: bool | Isolation = False,
@@ -64,7 +68,8 @@ def read(
     path : path
         A table (``.csv``, ``.tsv``, ``.txt``, ``.gct``), a GEO series matrix or SOFT file, ARFF,
         libsvm, Matrix Market (each of these also gzipped), ``.xlsx``, ``.npz``, ``.mat``,
-        ``.h5ad``, ``.parquet``, ``.rds``, ``.RData``, a 10x ``.h5`` file, or a 10x folder.
+        ``.h5ad``, ``.parquet``, ``.rds``, ``.RData``, a 10x ``.h5`` file, a 10x folder, an IDX
+        file of images, or a folder with one folder of images per class.
     label : str or int, optional
         Column, row, array or field with the labels.  By default one named ``y``, ``label``,
         ``class``, ``target``, ... is used; the notes of the result name it.
@@ -92,13 +97,17 @@ def read(
         Whether X is a CSR matrix; "auto" keeps sparse files sparse and stores a large table as
         sparse if less than a tenth of its values are not zero.
     dtype : {"float32", "float64"}
-        Type of X.  Training computes in float32.
+        Type of X.  Training computes in float32.  Images stay uint8.
     delimiter : str, optional
         Character between the cells of a text table, or one of "tab", "space", "comma",
         "semicolon", "bar".  By default the one that splits the first lines evenly.
     decimal : {"auto", ".", ","}
         Decimal mark of a text table; with "auto" it is a comma if numbers have one and cells are
         not separated by commas.
+    size : str or (int, int), optional
+        Width and height to resize a folder of images to, such as ``"32x32"``.
+    color : {"auto", "gray", "rgb"}
+        Channels of a folder of images; with "auto" gray if all of them are.
     format : str
         Name of the format; with "auto" it is detected from the first bytes and the file name.
     limits : Limits, optional
@@ -150,6 +159,8 @@ def read(
         dtype=np.dtype(dtype).name,
         delimiter=_checked_delimiter(delimiter, decimal),
         decimal=decimal,
+        size=_checked_size(size),
+        color=color,
         limits=limits,
     )
     _check_choices(options)
@@ -160,9 +171,13 @@ def read(
     labels_file = _cls_file(path, sample_sheet, label)
     if sample_sheet is not None and labels_file is None:
         options = replace(options, sample_sheet=read_sample_sheet(Path(sample_sheet), limits))
-    digest = survey_tenx(path, limits) if path.is_dir() else survey(path, limits)
+    if not path.is_dir():
+        digest = survey(path, limits)
     kind = format_of(path, format, limits)
-    _check_text_options(path, kind, options)
+    if path.is_dir():
+        images = find_images(path, limits) if kind == "images" else None
+        digest = survey_tenx(path, limits) if images is None else survey_images(images, limits)
+    _check_options_of(kind, path, options)
     parsed = READERS[kind](path, options)
     if labels_file is not None:
         parsed.labels = read_cls(labels_file, limits)
@@ -175,7 +190,8 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
     """Return a checked `Dataset` with the content of a file."""
     if options.sample_sheet is not None:
         parsed = join_sample_sheet(parsed, options.sample_sheet, options.label, source)
-    X = as_matrix(parsed.values, dtype=options.dtype, source=source)
+    is_image = parsed.image_shape is not None and parsed.values.dtype == np.uint8
+    X = as_matrix(parsed.values, dtype="uint8" if is_image else options.dtype, source=source)
     notes = list(parsed.notes)
     labels = parsed.labels
     if labels is not None and len(labels) != X.shape[0]:
@@ -199,9 +215,12 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
         classes = _class_names_from_file(y, classes, parsed)
     features = None if parsed.feature_names is None else tuple(map(str, parsed.feature_names))
     _check_names(names, features, options, source, notes)
-    X = _choose_storage(X, options, notes)
+    if not is_image or options.sparse is True:
+        X = _choose_storage(X if not is_image else X.astype(options.dtype), options, notes)
+    shape = parsed.image_shape
     return treat_missing(
-        Dataset(X, y, features, names, classes, source, sha256, tuple(notes)), options.missing
+        Dataset(X, y, features, names, classes, source, sha256, tuple(notes), shape),
+        options.missing,
     )
 
 
@@ -267,6 +286,22 @@ def _choose_storage(X: Any, options: ReadOptions, notes: list[str]) -> Any:
     return X
 
 
+def _checked_size(size: Any) -> tuple[int, int] | None:
+    """Return the width and the height of ``size``."""
+    if size is None:
+        return None
+    try:
+        parts = size.lower().split("x") if isinstance(size, str) else size
+        width, height = (int(part) for part in parts)
+        if min(width, height) >= 1:
+            return width, height
+    except (TypeError, ValueError, AttributeError):
+        pass
+    raise InvalidParameterError(
+        f"read: `size` must be width and height in pixels, such as '32x32', got {size!r}."
+    )
+
+
 def _check_choices(options: ReadOptions) -> None:
     for name, choices in _CHOICES.items():
         if getattr(options, name) not in choices:
@@ -285,18 +320,19 @@ def _cls_file(path: Path, given: Any, label: str | int | None) -> Path | None:
     return beside if is_gct and label is None and beside.is_file() else None
 
 
-def _check_text_options(path: Path, kind: str, options: ReadOptions) -> None:
-    if kind == "csv":
-        return
-    for name, value, default in (
-        ("delimiter", options.delimiter, None),
-        ("decimal", options.decimal, "auto"),
+def _check_options_of(kind: str, path: Path, options: ReadOptions) -> None:
+    """Raise for options that do not apply to the format of a file."""
+    for names, kinds, what in (
+        (("delimiter", "decimal"), {"csv"}, "text tables"),
+        (("size", "color"), {"images"}, "folders of images"),
     ):
-        if value != default:
-            raise InvalidParameterError(
-                f"read: `{name}={value!r}` is for text tables, and {path.name} is read as"
-                f" {kind!r}.\n  Omit it."
-            )
+        for name in names:
+            value = getattr(options, name)
+            if kind not in kinds and value != getattr(ReadOptions, name):
+                raise InvalidParameterError(
+                    f"read: `{name}={value!r}` is for {what}; {path} is read as {kind!r}.\n"
+                    "  Omit it."
+                )
 
 
 def _checked_delimiter(given: str | None, decimal: str) -> str | None:

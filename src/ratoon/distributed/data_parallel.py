@@ -261,7 +261,7 @@ class DataParallel(Callback):
         parts = iter(np.split(flat, np.cumsum(_sizes(training))))
         pairs = [(next(parts), next(parts)) for _ in training.network.layers]
         loss, _, _ = native.gradients(
-            training.data.samples,
+            training.samples,
             training.data.targets,
             rows,
             sample_weights=training.data.weights,
@@ -318,7 +318,7 @@ class DataParallel(Callback):
             if mine.size == 0:
                 continue
             outcome = native.train(
-                data.samples,
+                training.samples,
                 data.targets,
                 mine,
                 mine.size,

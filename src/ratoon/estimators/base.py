@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon import guard
+from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
@@ -157,6 +158,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             has_eval_set=eval_set is not None,
             needs_epochs=self._why_epochs(one_epoch=one_epoch),
             continues=earlier,
+            image_shape=X.image_shape if isinstance(X, Dataset) else None,
         )
         settings = resolve(self, shape, call)
         if settings.is_closed_form:
@@ -319,6 +321,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             shuffle=settings.shuffle,
             seed=state.cycle_seed,
             n_threads=settings.n_threads,
+            augment=settings.augment,
         )
         data = TrainingData.of(
             labelled.x,

@@ -22,6 +22,7 @@ from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
 from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
+from ratoon.samples.augment import as_augment
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
@@ -158,6 +159,14 @@ def _evolution(owner: str, name: str, value: Any) -> None:
         _fail(owner, name, "the name of a strategy or a strategy object", value, hint)
 
 
+def _augment(owner: str, name: str, value: Any) -> None:
+    del name
+    try:
+        as_augment(value)
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"{owner}: {error}") from None
+
+
 def _callbacks(owner: str, name: str, value: Any) -> None:
     for callback in value if isinstance(value, list | tuple) else [value]:
         if not isinstance(callback, Callback):
@@ -289,6 +298,12 @@ def _floor(fit: PlannedTraining) -> Unused | None:
     return None
 
 
+def _images(fit: PlannedTraining) -> Unused | None:
+    if fit.call.n_stored is not None:
+        return Unused("X is sparse, and images are dense", "give X as a dense array")
+    return None
+
+
 def _hidden_layer(fit: PlannedTraining) -> Unused | None:
     if not fit.settings.hidden_layer_sizes:
         return Unused("the network has no hidden layer", "set `hidden_layer_sizes`")
@@ -400,6 +415,7 @@ PARAMETERS: dict[str, Parameter] = {
     "batch_size": Parameter(count),
     "max_iter": Parameter(count),
     "shuffle": Parameter(boolean),
+    "augment": Parameter(_augment, _images, may_be_open=False),
     "init": Parameter(one_of(INITS), _init),
     "output_init": Parameter(one_of(INITS)),
     "start": Parameter(_start_value, _start),

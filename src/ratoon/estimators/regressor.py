@@ -42,8 +42,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         strategy, 0.3 for most.  Only for named strategies that have it.
     evolution : "auto", str or strategy, default="auto"
         How connections change: a name of ``ratoon.evolution.strategy_names()``, or a strategy
-        object with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes nothing.
-        ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
+        object with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes
+        nothing.  ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
         replaced, and none in the second half of training.  With ``preset="paper"`` it is
         ``"set"``.
     activation : str, default="relu"
@@ -90,6 +90,12 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         Epochs.
     shuffle : bool, default=True
         Whether every epoch uses a new order of the samples.
+    augment : str or Augment, optional
+        How images change at random while training reads them; predictions, scores and the scaling
+        are of the images as they are.  ``"shift"``, ``"shift+flip"`` or ``"shift=4,flip"``: by so
+        many pixels, an eighth of the image by default, and left to right.  The shape of the images
+        is that of the data set, a square, or given: ``"shift,shape=3x32x32"`` or an
+        `ratoon.Augment`.  Not for sparse X nor the closed form.
     init, output_init : str, optional
         Initial weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
         0.1) or ``"zero"``.
@@ -207,6 +213,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         batch_size: Any = "auto",
         max_iter: int | None = None,
         shuffle: bool = True,
+        augment: Any = None,
         init: str = "auto",
         output_init: str | None = None,
         start: str = "auto",
@@ -250,6 +257,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.shuffle = shuffle
+        self.augment = augment
         self.init = init
         self.output_init = output_init
         self.start = start

@@ -27,6 +27,7 @@ from ratoon.evolution import Strategy, make_strategy, parameters_of
 from ratoon.initialise import connections_wanted
 from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
+from ratoon.samples.augment import Augment, as_augment
 
 CLOSED_FORM = "closed form"
 """`Settings.solver` where `fit` solves for the network instead of training it."""
@@ -114,6 +115,7 @@ class Settings:
     n_threads: int
     given_topology: tuple[bool, ...]
     connections: tuple[int, ...]
+    augment: Augment | None = None
 
     @property
     def is_closed_form(self) -> bool:
@@ -192,12 +194,15 @@ class FitCall:
         Why the fit needs epochs; empty if it does not.
     continues : Settings, optional
         Settings of the earlier fit whose network is trained further.
+    image_shape : tuple of int, optional
+        Shape of the images that the samples are, where the data set has one.
     """
 
     n_stored: int | None = None
     has_eval_set: bool = False
     needs_epochs: str = ""
     continues: Settings | None = None
+    image_shape: tuple[int, ...] | None = None
 
 
 # ----------------------------------------------------------------------------------- resolution
@@ -295,6 +300,7 @@ def resolve(
         if call.continues is not None
         else tuple(layer is not None for layer in topology),
         connections=connections,
+        augment=_augment(owner, given["augment"], shape, call, refuses=refuses),
     )
     in_closed_form, reason = _solves(owner, given, changed, shape, call)
     if in_closed_form:
@@ -433,6 +439,23 @@ def _optimizer(
     return solver, make_optimizer(solver, parameters), float(rate)
 
 
+def _augment(
+    owner: str, given: Any, shape: Shape, call: FitCall, *, refuses: bool
+) -> Augment | None:
+    """Return how images change, with their shape."""
+    augment, known = as_augment(given), call.image_shape
+    if augment is None:
+        return None
+    if known is None and call.continues is not None and call.continues.augment is not None:
+        known = call.continues.augment.shape
+    try:
+        return augment.for_features(shape.n_features, known)
+    except InvalidParameterError as error:
+        if not refuses:
+            return None  # the data set had the shape
+        raise InvalidParameterError(f"{owner}: {error}") from None
+
+
 def _patience(given: Mapping[str, Any]) -> int | None:
     if given["n_iter_no_change"] is not None:
         return int(given["n_iter_no_change"])
@@ -524,6 +547,8 @@ def _is_valid(name: str, value: Any) -> bool:
         return _TYPES[name].endswith(" | None")
     if kind == "Optimizer":
         return isinstance(value, tuple(OPTIMIZERS.values()))
+    if kind == "Augment":
+        return isinstance(value, Augment)
     if kind == "Strategy":
         return hasattr(value, "schedule") and hasattr(value, "rewire")
     if kind.startswith("tuple"):

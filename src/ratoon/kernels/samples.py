@@ -16,9 +16,10 @@ from numpy.typing import DTypeLike
 from ratoon import _native
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.samples.augment import Augment
 from ratoon.samples.base import Rows
-from ratoon.samples.in_memory import wrap
-from ratoon.samples.on_disk import DiskRows, is_readable
+from ratoon.samples.in_memory import DenseSamples, wrap
+from ratoon.samples.on_disk import COMPACT, DiskRows, is_readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,13 @@ class NativeSamples(ABC):
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         """Yield all samples in order: slices of rows, and the samples in them."""
 
+    @abstractmethod
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        """Return the same samples as images to train on, changed at random when they are read.
+
+        The change of an image is a function of the seed and its row.
+        """
+
 
 class _InMemory(NativeSamples):
     def __init__(self, handle: _native.Samples) -> None:
@@ -75,17 +83,23 @@ class _InMemory(NativeSamples):
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         yield slice(None), self.handle
 
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        return _InMemory(_augmented(self.handle, augment, seed))
+
 
 class _OnDisk(NativeSamples):
-    def __init__(self, stored: DiskRows) -> None:
+    def __init__(self, stored: DiskRows, change: tuple[Augment, int] | None = None) -> None:
         self.stored = stored
         self.n_rows, self.n_features = stored.shape
+        self._change = change
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
         return self.stored.shuffled(rows, generator)
 
     def chunk(self, order: Rows) -> Chunk:
         handle = _native.Samples.dense(self.stored.dense(order))
+        if self._change is not None:
+            handle = _augmented(handle, *self._change, np.ascontiguousarray(order, np.int64))
         return Chunk(handle, np.arange(order.size, dtype=np.int64), order)
 
     def chunks(self, order: Rows, batch: int) -> Iterator[Chunk]:
@@ -97,13 +111,26 @@ class _OnDisk(NativeSamples):
         for rows in self.stored.blocks():
             yield rows, _native.Samples.dense(self.stored.dense(rows))
 
+    def augmented(self, augment: Augment, seed: int) -> NativeSamples:
+        return _OnDisk(self.stored, (augment, seed))
+
+
+def _augmented(
+    handle: _native.Samples, augment: Augment, seed: int, numbers: Rows | None = None
+) -> _native.Samples:
+    resolved = augment.for_features(handle.n_features)
+    try:
+        return handle.augmented(*resolved.layout, resolved.shift or 0, resolved.flip, seed, numbers)
+    except ValueError as error:
+        raise InvalidInputError(f"the samples cannot be augmented: {error}.") from None
+
 
 def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
     """Return samples for a network of this number type.
 
-    Dense float32 and float64 arrays, memory maps included, are read where they are, whatever the
-    number type of the network.  Samples on disk are read when they are used.  The values of sparse
-    samples are converted to ``dtype``.
+    Dense arrays of float32, float64, and integers of 8 and 16 bits, memory maps included, are read
+    where they are, whatever the number type of the network.  Samples on disk are read when they are
+    used.  The values of sparse samples are converted to ``dtype``.
 
     Parameters
     ----------
@@ -122,11 +149,13 @@ def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
         return _OnDisk(samples)
     if samples.is_sparse:
         return _InMemory(_sparse_handle(samples.values(), dtype))
-    dense = samples.values()
-    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+    dense = samples.array if isinstance(samples, DenseSamples) else samples.values()
+    if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64), *COMPACT):
         dense = dense.astype(dtype)
     if not is_readable(dense) and dense.size > 0:
         dense = np.require(dense, requirements=["C", "A"])
+    if dense.dtype == bool:
+        dense = dense.view(np.uint8)
     return _InMemory(_native.Samples.dense(dense))
 
 

@@ -19,15 +19,16 @@ from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Samples
 from ratoon.samples.csr import checked_csr
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
-from ratoon.samples.on_disk import EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
+from ratoon.samples.on_disk import COMPACT, EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 
 
 def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Samples:
-    """Return X as samples of float32 or float64.
+    """Return X as samples whose values are float32 or float64.
 
-    Arrays and memory maps that kernels can read are not copied.  If ``streamed``, HDF5 data sets
-    and other memory maps come back as `DiskRows`; none of their rows has been read, so missing
-    values are found later, see `Samples.check`.
+    Arrays and memory maps that kernels can read are not copied.  If ``streamed``, integers of 8 and
+    16 bits and truth values are kept as they are, and HDF5 data sets and other memory maps come
+    back as `DiskRows`; none of their rows has been read, so missing values are found later, see
+    `Samples.check`.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
     reset : bool
         Whether this is the first call.
     streamed : bool
-        Whether the caller can use samples on disk.
+        Whether the caller can use samples on disk and does not need all values at once.
 
     Raises
     ------
@@ -134,13 +135,16 @@ def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Sample
         X,
         reset=reset,
         accept_sparse="csr",
-        dtype=_float_types(X),
+        dtype=_types(X, compact=streamed),
         accept_large_sparse=True,
     )
     return SparseSamples(checked) if scipy.sparse.issparse(checked) else DenseSamples(checked)
 
 
-def _float_types(X: Any) -> list[Any]:
+def _types(X: Any, *, compact: bool) -> list[Any]:
+    """Return the number types that X may have; the first is that to convert others to."""
+    if compact and isinstance(X, np.ndarray) and X.dtype in COMPACT:
+        return [X.dtype]
     if scipy.sparse.issparse(X):
         return [np.float64, np.float32]
     if getattr(X, "dtype", None) in EXACT_IN_FLOAT32:

@@ -12,13 +12,19 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Samples
 from ratoon.samples.csr import checked_csr
-from ratoon.samples.on_disk import DiskRows, MapReader
+from ratoon.samples.on_disk import COMPACT, DiskRows, MapReader
 
 
 class DenseSamples(Samples):
     """Rows of a dense array.
 
-    Rows selected by number are copied, except those of a memory map: they stay on disk.
+    Rows selected by number are copied, except those of a memory map: they stay on disk.  Integers
+    of 8 and 16 bits are kept as they are, and converted to float32 where their values are returned.
+
+    Parameters
+    ----------
+    array : ndarray of two dimensions
+        Kept as `array`, the numbers as they are stored.
 
     Examples
     --------
@@ -37,9 +43,9 @@ class DenseSamples(Samples):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Number type of the values."""
+        """Number type of the values; float32 for integers of 8 and 16 bits."""
         dtype: np.dtype[Any] = self.array.dtype
-        return dtype
+        return np.dtype(np.float32) if dtype in COMPACT else dtype
 
     def __getitem__(self, rows: slice | Array) -> Samples:
         if not isinstance(rows, slice) and _is_mapped(self.array):
@@ -47,15 +53,15 @@ class DenseSamples(Samples):
         return DenseSamples(self.array[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        return np.array(self.array, dtype=dtype, copy=copy)
+        return np.array(self.array, dtype=dtype or self.dtype, copy=copy)
 
     def values(self, dtype: DTypeLike | None = None) -> Array:
         """Return the array."""
-        return np.asarray(self.array, dtype=dtype)
+        return np.asarray(self.array, dtype=dtype or self.dtype)
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """Return some of the rows, by default all."""
-        return np.asarray(self.array[rows])
+        return np.asarray(self.array[rows], dtype=self.dtype)
 
 
 class SparseSamples(Samples):

@@ -29,6 +29,8 @@ GROUP = 8
 _FEWEST_ROWS = 8
 # float32 holds every value of these types exactly and takes half the memory of float64.
 EXACT_IN_FLOAT32 = tuple(map(np.dtype, ("?", "i1", "u1", "i2", "u2", "f2", "f4")))
+COMPACT = tuple(map(np.dtype, ("?", "i1", "u1", "i2", "u2")))
+"""Types that kernels read without a copy and convert number by number."""
 
 
 class RowReader(Protocol):
@@ -227,7 +229,7 @@ def is_readable(x: Array) -> bool:
     """Whether kernels can read an array without a copy."""
     return (
         x.ndim == 2
-        and x.dtype in (np.dtype(np.float32), np.dtype(np.float64))
+        and x.dtype in (np.dtype(np.float32), np.dtype(np.float64), *COMPACT)
         and x.flags.aligned
         and x.strides[1] == x.itemsize
         and x.strides[0] >= 0

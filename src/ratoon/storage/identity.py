@@ -38,8 +38,10 @@ def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
     found = {
         item.name: to_json(getattr(plan, item.name))
         for item in fields(plan)
-        if item.name not in ("n_threads", "schedule")
+        if item.name not in ("n_threads", "schedule", "augment")
     }
+    if plan.augment is not None:  # earlier checkpoints know nothing of it
+        found["augment"] = to_json(plan.augment)
     last = SCHEDULE_POINTS - 1
     found["schedule"] = [float(plan.schedule(k / last)) for k in range(SCHEDULE_POINTS)]
     return found

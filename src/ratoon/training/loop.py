@@ -190,6 +190,14 @@ class Training:
         return self.state.history
 
     @property
+    def samples(self) -> NativeSamples:
+        """The samples as this epoch trains on them."""
+        if self.plan.augment is None:
+            return self.data.samples
+        seed = derive_seed(self.plan.seed, "augment", self.epochs_done)
+        return self.data.samples.augmented(self.plan.augment, seed)
+
+    @property
     def evolution_state(self) -> State | None:
         """What the strategy remembers."""
         return self.state.evolution_state
@@ -340,7 +348,7 @@ class Training:
     ) -> float:
         progress = partial(self._report_progress, clock.step % clock.steps_per_epoch)
         outcome = native.train(
-            self.data.samples,
+            self.samples,
             self.data.targets,
             order,
             batch,
@@ -419,7 +427,7 @@ class Training:
                 native = self.network.native(self.plan.loss, self.plan.n_threads)
                 found.extend(
                     native.signals(
-                        self.data.samples,
+                        self.samples,
                         self.data.targets,
                         np.ascontiguousarray(batch),
                         sample_weights=self.data.weights,

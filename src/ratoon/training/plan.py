@@ -9,6 +9,7 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution import Clock, Static, Strategy
 from ratoon.kernels import LOSSES, Step
 from ratoon.optimizers import SGD, Optimizer, Schedule, constant
+from ratoon.samples.augment import Augment
 
 _CHECKED = 64
 """A schedule is checked at so many points before training, and then at every step."""
@@ -37,6 +38,8 @@ class TrainingPlan:
         Root of all random numbers.
     n_threads : int
         Does not change results.
+    augment : Augment, optional
+        How training changes images while it reads them.
     """
 
     loss: str = "softmax_cross_entropy"
@@ -50,6 +53,7 @@ class TrainingPlan:
     shuffle: bool = True
     seed: int = 0
     n_threads: int = 1
+    augment: Augment | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:

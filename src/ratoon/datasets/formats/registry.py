@@ -13,6 +13,8 @@ from ratoon.datasets.formats.delimited import read_delimited
 from ratoon.datasets.formats.excel import is_workbook, read_excel
 from ratoon.datasets.formats.h5ad import read_h5ad
 from ratoon.datasets.formats.hdf5 import open_hdf5
+from ratoon.datasets.formats.idx import is_idx, read_idx
+from ratoon.datasets.formats.images import SUFFIXES, find_images, read_images
 from ratoon.datasets.formats.libsvm import read_libsvm
 from ratoon.datasets.formats.mat import read_mat
 from ratoon.datasets.formats.mat73 import read_mat73
@@ -21,7 +23,7 @@ from ratoon.datasets.formats.parquet import read_parquet
 from ratoon.datasets.formats.r_data import R_MAGIC, read_r_data
 from ratoon.datasets.formats.series_matrix import read_series_matrix
 from ratoon.datasets.formats.soft import read_soft
-from ratoon.datasets.formats.tenx import read_tenx
+from ratoon.datasets.formats.tenx import find_tenx, read_tenx
 from ratoon.datasets.formats.tenx_h5 import read_tenx_h5, tenx_groups
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.errors import FormatError, InvalidParameterError
@@ -41,6 +43,8 @@ READERS: dict[str, Callable[[Path, ReadOptions], Parsed]] = {
     "arff": read_arff,
     "soft": read_soft,
     "r": read_r_data,
+    "idx": read_idx,
+    "images": read_images,
 }
 """Readers by the name of the format."""
 
@@ -60,12 +64,19 @@ def format_of(path: Path, asked: str, limits: Limits) -> str:
             )
         return asked
     if path.is_dir():
-        return "10x"
+        is_images = find_tenx(path) is None and find_images(path, limits) is not None
+        return "images" if is_images else "10x"
     head = first_bytes(path, limits)
     if head.startswith(b"PK") and is_workbook(path):
         return "excel"
     if head.startswith(R_MAGIC) or path.suffix.lower() in {".rds", ".rda", ".rdata"}:
         return "r"
+    if is_idx(head):
+        return "idx"
+    if path.name.lower().endswith(SUFFIXES):
+        raise FormatError(
+            f"{path}: a single image; pass a folder of images, with one folder per class."
+        )
     refuse_known_binary(path, head)
     for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "10x")):
         if head.startswith(magic):

@@ -45,8 +45,8 @@ def read_tenx(path: Path, options: ReadOptions) -> Parsed:
     file = find_tenx(path) if path.is_dir() else path
     if file is None:
         raise FormatError(
-            f"{path}: there is no matrix.mtx or matrix.mtx.gz in this folder; pass a 10x folder"
-            " or the path of a file."
+            f"{path}: there is no matrix.mtx or matrix.mtx.gz in this folder, and no image; pass a"
+            " 10x folder, a folder of images, or the path of a file."
         )
     if options.label is not None and options.sample_sheet is None:
         raise InvalidInputError(

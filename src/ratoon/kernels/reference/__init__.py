@@ -13,6 +13,7 @@ from __future__ import annotations
 from ratoon.kernels.reference.activations import DERIVED_FROM_INPUT as DERIVED_FROM_INPUT
 from ratoon.kernels.reference.activations import activate as activate
 from ratoon.kernels.reference.activations import derive as derive
+from ratoon.kernels.reference.augment import augmented as augmented
 from ratoon.kernels.reference.bfloat16 import round_at_random as round_at_random
 from ratoon.kernels.reference.bfloat16 import rounding_seed as rounding_seed
 from ratoon.kernels.reference.linear import backward as backward
