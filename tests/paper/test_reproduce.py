@@ -9,7 +9,7 @@ from ratoon.datasets import Dataset, write
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.paper import runs, tables_cost
 from ratoon.paper.reproduce import TABLES, reproduce
-from ratoon.paper.runs import Effort
+from ratoon.paper.runs import Effort, run_trials
 from ratoon.paper.sets import CLL, GLI, PAPER_SETS, STAND_IN, paper_data
 from ratoon.paper.trial import TrialStore
 
@@ -86,6 +86,15 @@ def test_after_divergence_a_tenth_of_the_learning_rate_is_used_and_noted(monkeyp
     found = reproduce("extreme", effort)
     assert found.rows[0][3] == "1e+17"
     assert any("diverges at the paper's learning rate, 1e+18" in note for note in found.notes)
+
+
+def test_divergence_in_the_first_epoch_is_kept(tmp_path, monkeypatch):
+    wild = replace(GLI, settings=replace(GLI.settings, learning_rate=1e18))
+    effort = replace(TINY, trials=1, store=TrialStore(tmp_path))
+    for store in (effort.store, TrialStore(tmp_path)):
+        with pytest.raises(DivergenceError, match="trial 1 diverged in its first epoch"):
+            run_trials(effort.data(wild)[0], effort.settings(wild), replace(effort, store=store))
+        monkeypatch.setattr(runs, "one_trial", None)  # the second time nothing is trained
 
 
 def _diverges_above(rate, run_trials):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets import Dataset
+from ratoon.errors import DivergenceError
 from ratoon.evolution import Static
 from ratoon.experiments.compare import TWO_PHASE
 from ratoon.experiments.fan_out import fan_out
@@ -81,7 +82,8 @@ def run_trials(
 ) -> list[TrialResult]:
     """Run `effort.trials` trials, each on another split into two thirds and one third.
 
-    Trials whose results are in the store are not run again.
+    Trials whose results are in the store are not run again.  A trial that diverges in its first
+    epoch has no result: it is kept without any, and raises `DivergenceError`.
     """
     x = dense(data)
     assert data.y is not None
@@ -107,9 +109,14 @@ def run_trials(
     results = []
     for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
         result = next(fresh) if kept is None else kept
-        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
         if kept is None:
             effort.store.put(what, result)
+        if not result.test_accuracy:
+            raise DivergenceError(
+                f"{name}: trial {number} diverged in its first epoch, at learning rate"
+                f" {settings.learning_rate:g}."
+            )
+        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
         if result.diverged is not None:
             effort.remarks.append(
                 f"{name}: trial {number} diverged in epoch {result.diverged}; from there on it has"
@@ -171,9 +178,13 @@ def _description(x: Any, y: Any) -> str:
     return f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}"
 
 
-def _result(x: Any, y: Any, *how: Any) -> TrialResult:
+def _result(x: Any, y: Any, settings: PaperSettings, method: str, *how: Any) -> TrialResult:
     started, cpu_started = time.perf_counter(), time.process_time()
-    trial = one_trial(x, y, *how)
+    try:
+        trial = one_trial(x, y, settings, method, *how)
+    except DivergenceError:  # in the first epoch
+        widths = (x.shape[1], *settings.hidden, int(y.max()) + 1)
+        return TrialResult(method, widths, 0, 0, [], [], [], diverged=1)
     return result_of(trial, time.perf_counter() - started, time.process_time() - cpu_started)
 
 

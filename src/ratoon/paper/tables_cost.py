@@ -176,7 +176,7 @@ def _trials_without_divergence(
         try:
             return run_trials(data, replace(settings, learning_rate=rate), effort), rate
         except DivergenceError as error:
-            effort.tell(f"learning rate {rate:g}: {str(error).splitlines()[0]}")
+            effort.tell(str(error).splitlines()[0])
             reason = error
     raise reason
 
