@@ -105,11 +105,12 @@ void bind_for(nb::module_& m, const char* step_name) {
     nb::class_<Step<T>>(m, step_name)
         .def(
             "__init__",
-            [](Step<T>* self, T lr, T mu, T l2, T shrink, T beta2, T adam_eps, T correction) {
-                new (self) Step<T>{lr, mu, l2, shrink, beta2, adam_eps, correction, 0};
+            [](Step<T>* self, T lr, T mu, T l2, T shrink, T beta2, T adam_eps, T correction,
+               T shrink_bias) {
+                new (self) Step<T>{lr, mu, l2, shrink, beta2, adam_eps, correction, shrink_bias, 0};
             },
             "lr"_a, "mu"_a = 0, "l2"_a = 0, "shrink"_a = 0, "beta2"_a = 0, "adam_eps"_a = 0,
-            "correction"_a = 1);
+            "correction"_a = 1, "shrink_bias"_a = 0);
     const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
     m.def("linear_forward", &bound_forward<T>, "topology"_a, "weights"_a.noconvert(),
           "bias"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a, unlocked);

@@ -43,11 +43,12 @@ struct GradientSink {
     Values<T> biases(const std::vector<Layer<T>>& layers, std::size_t l) const {
         return directed(layers[l].bias, of_biases, l);
     }
-    // Weight decay applies to connections only.
+    // Weight decay applies to connections only, but for `shrink_bias`.
     Step<T> step_of_biases() const {
-        Step<T> without = step;
-        without.l2 = without.shrink = 0;
-        return without;
+        Step<T> of_biases = step;
+        of_biases.l2 = 0;
+        of_biases.shrink = step.shrink_bias;
+        return of_biases;
     }
 
   private:

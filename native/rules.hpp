@@ -46,12 +46,13 @@ constexpr const RuleInfo& info_of(Rule rule) {
 //   adam       m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2;  w += -lr m / (sqrt(s) c + eps)
 //   rmsprop    s = b2 s + (1 - b2) g^2;  w += -lr g / (sqrt(s) c + eps)
 // where g already has l2 * w added, and w loses shrink * w on top (the released SET code's decay;
-// with shrink = lr * decay also AdamW's).  For Adam, b1 is mu; lr and c hold bias
-// corrections.
+// with shrink = lr * decay also AdamW's).  Biases have no l2 and lose shrink_bias * b.  For Adam,
+// b1 is mu; lr and c hold bias corrections.
 template <typename T>
 struct Step {
     T lr = 0, mu = 0, l2 = 0, shrink = 0;
     T beta2 = 0, adam_eps = 0, correction = 1;
+    T shrink_bias = 0;
     std::uint64_t rounding_seed = 0;  // for weights kept in bfloat16
 };
 

@@ -93,7 +93,7 @@ class BoltzmannMachine:
         return both, np.concatenate((-first, hidden), axis=1) / visible.shape[1]
 
     def descend(self, contrast: tuple[Array, Array], rule: Rule, step: Step) -> None:
-        """Take one optimizer step along a contrast; biases do not decay."""
+        """Take one optimizer step along a contrast; biases decay only with ``decay="released"``."""
         visible, hidden = contrast
         layer = self.layer
         first, second = (*layer.state, None, None)[:2]
@@ -111,13 +111,12 @@ class BoltzmannMachine:
         )
         n_samples = visible.shape[1] // 2
         change = (visible[:, n_samples:] - visible[:, :n_samples]).mean(axis=1)
-        without_decay = Step(step.lr, step.mu, 0.0, 0.0, step.beta2, step.adam_eps, step.correction)
         for bias, states, gradient in (
             (layer.bias, layer.bias_state, hidden.sum(axis=1)),
             (self.visible_bias, self.visible_state, change),
         ):
             first, second = (*states, None, None)[:2]
-            kernels.update(rule, bias, gradient, without_decay, first=first, second=second)
+            kernels.update(rule, bias, gradient, step.of_biases(), first=first, second=second)
 
     def clear_state(self, n_arrays: int) -> None:
         """Replace the optimizer state by this many arrays of zeros per parameter."""

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sklearn.naive_bayes import GaussianNB
 
 from ratoon.cli import main
@@ -14,11 +15,7 @@ from ratoon.experiments.compare import classical
 
 
 def test_every_method_has_a_row(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    y = np.arange(24) % 2
-    x = (rng.normal(size=(24, 6)) + y[:, None]).astype(np.float32)
-    write(Dataset(x, y, class_names=("ill", "well")), tmp_path / "few.csv")
-    arguments = ["compare", str(tmp_path / "few.csv"), "--folds", "2", "--repeats", "1"]
+    arguments = ["compare", str(few_samples(tmp_path)), "--folds", "2", "--repeats", "1"]
     assert main([*arguments, "--permutations", "0", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["methods"]
     assert [row["method"] for row in rows][:4] == ["ratoon", "SET", "FixProb", "ridge"]
@@ -29,20 +26,57 @@ def test_every_method_has_a_row(tmp_path, capsys):
 def test_settings_can_be_chosen_by_inner_folds(tmp_path, capsys, monkeypatch):
     from ratoon.cli import compare
 
-    rng = np.random.default_rng(0)
-    y = np.arange(24) % 2
-    x = (rng.normal(size=(24, 6)) + y[:, None]).astype(np.float32)
-    write(Dataset(x, y, class_names=("ill", "well")), tmp_path / "few.csv")
     monkeypatch.setattr(compare, "networks", lambda: {"ratoon": lambda seed: GaussianNB()})
     monkeypatch.setattr(compare, "network_grids", lambda: {"ratoon": {"var_smoothing": (0.1, 1)}})
     few = {"l1 logistic": classical(6)["l1 logistic"]}
     monkeypatch.setattr("ratoon.experiments.compare.classical", lambda n_features: few)
-    arguments = ["compare", str(tmp_path / "few.csv"), "--folds", "2", "--repeats", "1", "-q"]
+    arguments = ["compare", str(few_samples(tmp_path)), "--folds", "2", "--repeats", "1", "-q"]
     assert main([*arguments, "--permutations", "0", "--nested", "--inner", "2"]) == 0
     outcome = capsys.readouterr().out
     assert "hyperparameters chosen by 2 inner folds" in outcome
     assert main([*arguments, "--permutations", "0", "--nested", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["inner_folds"] == 3
+
+
+def test_rivals_are_chosen_by_name(tmp_path, capsys, monkeypatch):
+    from ratoon.cli import compare
+
+    monkeypatch.setattr(compare, "networks", lambda: {"ratoon": lambda seed: GaussianNB()})
+    path = str(few_samples(tmp_path))
+    arguments = ["compare", path, "--folds", "2", "--repeats", "1", "--permutations", "0"]
+    assert main([*arguments, "--rivals", "mrPSVM,iwss", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["methods"]
+    assert [row["method"] for row in rows] == ["ratoon", "mrPSVM", "IWSS"]
+    assert main([*arguments, "--rivals", "svm,nothing"]) == 1
+    assert "no method 'nothing'" in capsys.readouterr().err
+
+
+def few_samples(folder):
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 2
+    x = (rng.normal(size=(24, 6)) + y[:, None]).astype(np.float32)
+    write(Dataset(x, y, class_names=("ill", "well")), folder / "few.csv")
+    return folder / "few.csv"
+
+
+def test_too_few_splits_have_no_p_value_and_the_table_fits_80_columns(
+    tmp_path, capsys, monkeypatch
+):
+    from ratoon.cli import compare, terminal
+
+    monkeypatch.setattr(compare, "networks", lambda: {"FixProb": lambda seed: GaussianNB()})
+    monkeypatch.setattr(terminal, "console", Console(width=200))
+    path = str(few_samples(tmp_path))
+    arguments = ["compare", path, "--folds", "2", "--rivals", "largest,svm", "--permutations", "1"]
+    assert main([*arguments, "--repeats", "1"]) == 0
+    done = capsys.readouterr()
+    cells = [line.split() for line in done.out.splitlines() if "largest class" in line]
+    assert "-" in cells[0]
+    assert "2 splits are too few; at least 5 are needed" in done.err
+    assert "corrected resampled t test" in done.err
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert main([*arguments, "--repeats", "3"]) == 0
+    assert "too few" not in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------- compare-strategies
@@ -120,3 +154,18 @@ def test_strategies_of_a_module_in_the_current_folder_can_be_compared(
 
 def test_the_help_lists_strategies(ratoon):
     assert "neuron_pruning" in ratoon("compare-strategies", "--help").out
+
+
+def test_two_splits_of_strategies_have_no_p_value_and_the_table_fits_80_columns(
+    table, capsys, monkeypatch
+):
+    from ratoon.cli import terminal
+
+    monkeypatch.setattr(terminal, "console", Console(width=200))
+    arguments = ["compare-strategies", str(table), "--label", "outcome", "--epochs", "2"]
+    assert main([*arguments, "--hidden", "20", "--splits", "2"]) == 0
+    done = capsys.readouterr()
+    assert "2 splits are too few; at least 5 are needed" in done.err
+    assert "0.00 " not in done.out
+    assert "-0.0 " not in done.out
+    assert max(map(len, done.out.splitlines())) <= 80

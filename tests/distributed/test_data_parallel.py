@@ -26,7 +26,11 @@ from ratoon.storage import Checkpoint
 from ratoon.training import EarlyStopping, Training, TrainingData, TrainingPlan
 from tests.storage.cases import a_training, network_hash
 
-OPTIMIZERS = {"momentum": SGD(0.9, weight_decay=0.01), "adam": Adam(weight_decay=0.01)}
+OPTIMIZERS = {
+    "momentum": SGD(0.9, weight_decay=0.01),
+    "released decay": SGD(0.9, weight_decay=0.01, decay="released"),
+    "adam": Adam(weight_decay=0.01),
+}
 
 
 def problem():
@@ -67,6 +71,7 @@ def test_ranks_with_parts_of_the_batch_train_the_network_of_one_rank(optimizer, 
             assert_array_equal(one.topology.packed, other.topology.packed)
             # Sums of 12 products in another order, over 20 steps in float64.
             assert_allclose(one.weights, other.weights, rtol=1e-8, atol=1e-11)
+            assert_allclose(one.bias, other.bias, rtol=1e-8, atol=1e-11)
         assert_allclose(alone.history.column("loss"), training.history.column("loss"), rtol=1e-8)
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from ratoon.errors import InvalidInputError
-from ratoon.experiments.compare import Comparison, classical, compare
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.experiments.compare import Comparison, classical, compare, rivals
 
 METHODS = {"bayes": lambda seed: GaussianNB(), "dummy": lambda seed: DummyClassifier()}
 
@@ -42,8 +42,43 @@ def test_the_corrected_p_value_is_larger_than_the_uncorrected_one():
 
 
 def test_equal_scores_do_not_differ():
-    scores = {"a": np.array([0.5, 0.6]), "b": np.array([0.5, 0.6])}
+    scores = {name: np.linspace(0.5, 0.6, 5) for name in "ab"}
     assert Comparison(scores, scores, {}, 0.2).against("a", "b") == (0.0, 1.0)
+
+
+def test_four_splits_or_one_difference_give_no_p_value():
+    few = {"a": np.array([0.9, 0.8, 0.9, 0.7]), "b": np.array([0.6, 0.6, 0.5, 0.5])}
+    difference, p = Comparison(few, few, {}, 0.2).against("a", "b")
+    assert difference == pytest.approx(0.275)
+    assert np.isnan(p)
+    shifted = {"a": np.linspace(0.5, 0.7, 9), "b": np.linspace(0.4, 0.6, 9)}
+    difference, p = Comparison(shifted, shifted, {}, 0.2).against("a", "b")
+    assert difference == pytest.approx(0.1)
+    assert np.isnan(p), "without variation between splits there is no estimate of it"
+
+
+def test_the_p_value_is_that_of_the_corrected_resampled_t_test():
+    import scipy.stats
+
+    a, b = np.array([0.9, 0.8, 0.9, 0.7, 0.8, 0.9]), np.array([0.6, 0.7, 0.8, 0.7, 0.5, 0.9])
+    t = np.mean(a - b) / np.sqrt((1 / 6 + 0.25 / 0.75) * np.var(a - b, ddof=1))
+    scores = {"a": a, "b": b}
+    p = Comparison(scores, scores, {}, 0.25).against("a", "b")[1]
+    assert p == pytest.approx(2 * scipy.stats.t.sf(t, 5))
+
+
+def test_rivals_are_chosen_by_name():
+    assert list(rivals(None, 10)) == list(classical(10))
+    assert list(rivals(["IWSS", " mrpsvm", "SVM"], 10)) == ["IWSS", "mrPSVM", "ANOVA 10 + SVM"]
+    assert list(rivals(["all"], 10)) == [*classical(10), "mrPSVM", "IWSS"]
+    with pytest.raises(InvalidParameterError, match=r"no method 'bayes'.*ridge, l1.*mrPSVM, IWSS"):
+        rivals(["ridge", "bayes"], 10)
+
+
+def test_two_phase_methods_can_be_fitted(data):
+    x, y = data
+    for make in rivals(["mrPSVM", "IWSS"], 4).values():
+        assert make(0).fit(x, y).score(x, y) > 0.9
 
 
 def test_too_few_samples_of_a_class_are_refused(data):

@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from ratoon import SparseMLPClassifier, _native
 from ratoon.experiments.compare import compare
 from ratoon.experiments.fan_out import fan_out
+from ratoon.experiments.rivals import ProximalSVM
 from ratoon.paper.reproduce import reproduce
 from ratoon.paper.runs import Effort
 
@@ -95,3 +96,11 @@ def test_a_fit_in_a_worker_maps_its_samples_and_uses_one_thread(backend):
     [(kind, threads)] = fan_out(kind_and_threads, x, [()])
     assert kind == "memmap"
     assert threads == [1, 2], "one unless asked for two"
+
+
+def test_the_blocks_of_mrpsvm_add_up_to_those_of_one_process(backend):
+    with joblib.parallel_config(backend="sequential"):
+        expected = ProximalSVM(k=(3, 20), n_blocks=3).fit(X, Y)
+    found = ProximalSVM(k=(3, 20), n_blocks=3).fit(X, Y)
+    assert found.k_ == expected.k_
+    np.testing.assert_array_equal(found.coef_, expected.coef_)

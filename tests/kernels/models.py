@@ -22,7 +22,16 @@ SLOPES = {
 }
 # Adam divides by the root of its second moment; a large constant added to it keeps the rounding
 # error of a gradient that is almost 0 from growing into a change of full size.
-STEP = Step(lr=0.1, mu=0.8, l2=0.01, shrink=0.001, beta2=0.9, adam_eps=0.1, correction=1.2)
+STEP = Step(
+    lr=0.1,
+    mu=0.8,
+    l2=0.01,
+    shrink=0.001,
+    beta2=0.9,
+    adam_eps=0.1,
+    correction=1.2,
+    shrink_bias=0.002,
+)
 RULES = [rule for rule in Rule if rule != Rule.STORE]
 
 

@@ -13,15 +13,15 @@ from ratoon.topology import Topology
 from ratoon.training import Training, TrainingData, TrainingPlan
 
 
-def trained(optimizer, n_steps, learning_rate=0.1, weight=1.0):
+def trained(optimizer, n_steps, learning_rate=0.1, weight=1.0, bias=0.0, target=0.0):
     """One connection of the given weight; half the square of 2 * weight is made small.
 
     The gradient is 4 w: the sample is 2, the target 0.  The bias is trained along, so we look at
     the first steps only, with its part in them written out.
     """
-    layer = SparseLayer(Topology.full((1, 1)), np.array([weight]), np.zeros(1))
+    layer = SparseLayer(Topology.full((1, 1)), np.array([weight]), np.array([bias]))
     network = SparseMLP([layer])
-    data = TrainingData.of(np.array([[2.0]]), np.zeros((1, 1)), np.float64)
+    data = TrainingData.of(np.array([[2.0]]), np.array([[target]]), np.float64)
     plan = TrainingPlan(
         loss="squared_error",
         optimizer=optimizer,
@@ -74,10 +74,61 @@ def test_released_decay_does_not_depend_on_the_learning_rate():
     assert tiny.state[0] == pytest.approx([-4e-12]), "it does not enter the momentum either"
 
 
-def test_biases_do_not_decay():
-    for decay in ("coupled", "released"):
-        layer = trained(SGD(momentum=0.0, weight_decay=0.5, decay=decay), n_steps=1)
-        assert layer.bias == pytest.approx([-0.2])
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        (SGD(momentum=0.0, weight_decay=0.5), 2.4),
+        (SGD(momentum=0.0, weight_decay=0.5, decay="released"), 1.4),
+        (RMSprop(weight_decay=0.5), 2.1),
+        (Adam(weight_decay=0.5), 2.1),
+    ],
+)
+def test_biases_decay_with_the_released_decay_only(optimizer, expected):
+    # Output 2 + 2 = 4: dw = 8, db = 4.  Without decay b = 2 + 0.4 (the target is 8).
+    layer = trained(optimizer, n_steps=1, bias=2.0, target=8.0)
+    assert layer.bias == pytest.approx([expected])
+
+
+def test_sixty_steps_with_the_released_decay_agree_with_the_arithmetic_of_the_authors():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, 12)), np.eye(3)[rng.integers(3, size=50)]
+    network = SparseMLP.start((12, 9, 8, 3), epsilon=2.0, init="set", seed=0, dtype="float64")
+    weights = [layer.to_csr().toarray() for layer in network.layers]
+    masks = [values != 0 for values in weights]
+    biases = [layer.bias.copy() for layer in network.layers]
+    velocities = [
+        (np.zeros_like(w), np.zeros_like(b)) for w, b in zip(weights, biases, strict=True)
+    ]
+    plan = TrainingPlan(
+        loss="sigmoid_cross_entropy",
+        optimizer=SGD(momentum=0.9, weight_decay=0.002, decay="released"),
+        learning_rate=0.1,
+        batch_size=50,
+        n_epochs=60,
+        shuffle=False,
+    )
+
+    Training(network, TrainingData.of(x, y, np.float64), plan).run()
+    for _ in range(60):
+        flow = [x]
+        for w, b in zip(weights, biases, strict=True):
+            flow.append(np.maximum(flow[-1] @ w + b, 0.0))
+        output = flow[-2] @ weights[-1] + biases[-1]
+        error = 1 / (1 + np.exp(-output)) - y
+        for w, b, mask, velocity, below in reversed(
+            list(zip(weights, biases, masks, velocities, flow[:-1], strict=True))
+        ):
+            gradients = (below.T @ error / 50 * mask, error.mean(axis=0))
+            error = (error @ w.T) * (below > 0)
+            for values, v, gradient in zip((w, b), velocity, gradients, strict=True):
+                v *= 0.9
+                v -= 0.1 * gradient
+                values += v - 0.002 * values
+
+    for layer, w, b in zip(network.layers, weights, biases, strict=True):
+        assert np.abs(b).max() > 0.01
+        np.testing.assert_allclose(layer.to_csr().toarray(), w, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(layer.bias, b, rtol=0, atol=1e-15)
 
 
 def test_the_first_step_of_adam_is_the_learning_rate():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ratoon.datasets import Dataset, write
-from ratoon.errors import DivergenceError, InvalidParameterError
+from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.paper import runs, tables_cost
 from ratoon.paper.reproduce import TABLES, reproduce
-from ratoon.paper.runs import Effort
+from ratoon.paper.runs import Effort, run_trials
 from ratoon.paper.sets import CLL, GLI, PAPER_SETS, STAND_IN, paper_data
 from ratoon.paper.trial import TrialStore
 
@@ -43,7 +43,13 @@ def test_settings_are_the_papers():
 def test_accuracy_has_every_protocol_and_the_kind_of_data():
     found = reproduce("accuracy", TINY)
     assert found.columns[3:] == ["paper", "best test epoch", "last epoch", "validation-chosen"]
-    assert [row[2:4] for row in found.rows] == [["SET", "94.48"], ["FixProb", "92.41"]]
+    assert [row[2:4] for row in found.rows] == [
+        ["SET", "94.48"],
+        ["FixProb", "92.41"],
+        ["mrPSVM", ""],
+        ["IWSS", ""],
+    ]
+    assert [row[4::2] for row in found.rows[2:]] == [["", ""], ["", ""]], "they have no epochs"
     assert all(row[1] == STAND_IN for row in found.rows)
     assert "optimistic" in " ".join(found.notes)
     assert "cannot be compared" in found.notes[0]
@@ -61,7 +67,11 @@ def test_every_table_has_complete_rows(table):
 
 def test_both_extreme_models_are_in_the_table():
     found = reproduce("extreme", replace(TINY, trials=1, epochs=1, scale=0.001))
-    assert [row[0].split()[0] for row in found.rows] == ["small", "large"]
+    assert [row[0] for row in found.rows] == ["small", "large", "mrPSVM", "mrPSVM, Hadoop"]
+    assert found.rows[1][2] == "2 x 500"
+    _, columns, rows = found.narrow()
+    assert columns == ["model", "small*", "large*", "mrPSVM*", "mrPSVM, Hadoop"]
+    assert ["seconds, paper", "65", "4914", "1265", "291"] in rows
     assert all(len(row) == len(found.columns) for row in found.rows)
 
 
@@ -74,8 +84,17 @@ def test_after_divergence_a_tenth_of_the_learning_rate_is_used_and_noted(monkeyp
         reproduce("extreme", effort)
     monkeypatch.setattr(tables_cost, "run_trials", _diverges_above(1e17, tables_cost.run_trials))
     found = reproduce("extreme", effort)
-    assert found.rows[0][2] == "1e+17"
+    assert found.rows[0][3] == "1e+17"
     assert any("diverges at the paper's learning rate, 1e+18" in note for note in found.notes)
+
+
+def test_divergence_in_the_first_epoch_is_kept(tmp_path, monkeypatch):
+    wild = replace(GLI, settings=replace(GLI.settings, learning_rate=1e18))
+    effort = replace(TINY, trials=1, store=TrialStore(tmp_path))
+    for store in (effort.store, TrialStore(tmp_path)):
+        with pytest.raises(DivergenceError, match="trial 1 diverged in its first epoch"):
+            run_trials(effort.data(wild)[0], effort.settings(wild), replace(effort, store=store))
+        monkeypatch.setattr(runs, "one_trial", None)  # the second time nothing is trained
 
 
 def _diverges_above(rate, run_trials):
@@ -108,16 +127,68 @@ def test_rewiring_is_faster_than_the_papers_implementation():
     assert ratoon < vectorised
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_fits_80_columns(name):
+    effort = replace(TINY, sets=("CLL-SUB-111", "GLI-85"), trials=2, epochs=1, scale=0.001)
+    title, columns, rows = reproduce(name, effort).narrow()
+    # A cell has three columns of margin: two spaces and, between cells, one.
+    assert 1 + sum(3 + max(map(len, cells)) for cells in zip(columns, *rows, strict=True)) <= 80
+    assert "data" not in columns
+    if name not in ("connections", "rewiring"):
+        assert STAND_IN in title
+
+
+def test_two_phase_trials_are_kept(tmp_path):
+    told = []
+    effort = replace(TINY, trials=1, store=TrialStore(tmp_path), tell=told.append)
+    first = reproduce("accuracy", effort).rows
+    told.clear()
+    again = reproduce("accuracy", replace(effort, store=TrialStore(tmp_path)))
+    assert again.rows == first
+    assert len(told) == 6
+    assert all("from the store" in text for text in told)
+
+
+SMALL = replace(GLI, shape=(12, 5, 2), class_counts=(5, 7))
+
+
+def write_samples(path, y, n_features=5):
+    x = np.random.default_rng(0).normal(size=(len(y), n_features)).astype(np.float32)
+    y = np.asarray(y)
+    write(Dataset(x, y, class_names=tuple("abc"[: y.max() + 1])), path)
+    return path
+
+
 def test_a_given_file_is_used(tmp_path):
-    data = Dataset(
-        np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32),
-        np.arange(12) % 2,
-        class_names=("a", "b"),
-    )
-    write(data, tmp_path / "real.csv")
-    found, kind = paper_data(GLI, path=tmp_path / "real.csv")
+    path = write_samples(tmp_path / "real.csv", [0] * 7 + [1] * 5)
+    found, kind = paper_data(SMALL, path=path)
     assert found.X.shape == (12, 5)
     assert kind == "GLI-85, real.csv"
+
+
+@pytest.mark.parametrize(
+    ("y", "n_features", "message"),
+    [
+        ([0] * 7 + [1] * 6, 5, "13 samples instead of 12"),
+        ([0] * 7 + [1] * 5, 6, "6 features instead of 5"),
+        ([0] * 7 + [1] * 4 + [2], 5, "3 classes instead of 2"),
+        ([0] * 8 + [1] * 4, 5, "classes of 4, 8 samples instead of 5, 7"),
+    ],
+)
+def test_a_file_that_is_not_the_set_is_refused(tmp_path, y, n_features, message):
+    path = write_samples(tmp_path / "other.csv", y, n_features)
+    with pytest.raises(InvalidInputError) as caught:
+        paper_data(SMALL, path=path)
+    assert str(path) in str(caught.value)
+    assert f"this is not GLI-85: it has {message}" in str(caught.value)
+    assert "ratoon data show" in str(caught.value)
+
+
+def test_class_sizes_add_up_to_the_samples():
+    for known in PAPER_SETS.values():
+        assert sum(known.class_counts) == known.shape[0]
+        assert len(known.class_counts) == known.shape[2]
+        assert list(known.class_counts) == sorted(known.class_counts)
 
 
 def test_unknown_tables_and_sets_are_refused():

@@ -25,14 +25,23 @@ from ratoon.cli.options import (
 )
 from ratoon.cli.output import check_picture, save_picture
 from ratoon.cli.samples import read_samples, with_classes, with_labels
-from ratoon.cli.terminal import count, megabytes, print_json, print_note, print_table
+from ratoon.cli.terminal import (
+    count,
+    megabytes,
+    p_text,
+    print_json,
+    print_note,
+    print_table,
+    signed_points,
+)
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 if TYPE_CHECKING:
     from ratoon.experiments.strategy_lines import StrategyComparison, StrategyLine
 
 CORRECTION = (
-    "p: paired t test, corrected for overlapping training sets but not for multiple comparisons."
+    "p: corrected resampled t test (Nadeau and Bengio, 2003): paired by split, corrected for"
+    " overlapping training sets but not for multiple comparisons."
 )
 
 
@@ -43,6 +52,14 @@ def compare(
     reading: ReadingOption = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="Number of times the folds are drawn.")] = 2,
+    rivals: Annotated[
+        str | None,
+        typer.Option(
+            "--rivals",
+            help="Methods to compare with, separated by commas: ridge, l1, svm, forest, largest,"
+            " mrPSVM, IWSS, or all. Default: the first five.",
+        ),
+    ] = None,
     nested: Annotated[
         bool,
         typer.Option("--nested", help="Tune each method by inner folds."),
@@ -74,9 +91,12 @@ def compare(
       ratoon compare lung.mat --repeats 4 --json > lung.json
 
       ratoon compare lung.mat --nested --folds 5 --repeats 1
+
+      ratoon compare lung.mat --rivals ridge,mrPSVM,IWSS
     """
-    from ratoon.experiments.compare import Makers, classical
+    from ratoon.experiments.compare import Makers
     from ratoon.experiments.compare import compare as run
+    from ratoon.experiments.compare import rivals as chosen_rivals
     from ratoon.experiments.nested import classical_grids
     from ratoon.experiments.nested import nested as choosing
 
@@ -84,7 +104,8 @@ def compare(
     samples = read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading)
     samples = with_classes(with_labels(samples, data), data)
     x = np.asarray(samples.X.toarray() if samples.is_sparse else samples.X)
-    methods: Makers = {**networks(), **classical(samples.n_features)}
+    chosen = chosen_rivals(None if rivals is None else rivals.split(","), samples.n_features)
+    methods: Makers = {**networks(), **chosen}
     if nested:
         grids = {**network_grids(), **classical_grids(samples.n_features)}
         methods = choosing(methods, grids, n_inner=inner)
@@ -124,6 +145,7 @@ def compare(
     _show(
         rows,
         f"{title}, hyperparameters chosen by {count(inner, 'inner fold')}" if nested else title,
+        folds * repeats,
     )
 
 
@@ -149,9 +171,23 @@ def network_grids() -> dict[str, dict[str, Any]]:
     }
 
 
-def _show(rows: list[dict[str, Any]], title: str) -> None:
+def _note_on_p(values: list[float | None], n_splits: int) -> None:
+    """Print which test was used, and why p values are missing."""
+    from ratoon.experiments.compare import LEAST_SPLITS
+
+    print_note(CORRECTION)
+    if n_splits < LEAST_SPLITS:
+        print_note(f"p is -: {n_splits} splits are too few; at least {LEAST_SPLITS} are needed.")
+    elif any(p is None or p != p for p in values):
+        print_note(
+            "p is - where fewer than"
+            f" {LEAST_SPLITS} splits can be compared or all of them have the same difference."
+        )
+
+
+def _show(rows: list[dict[str, Any]], title: str, n_splits: int) -> None:
     def points(value: float | None) -> str:
-        return "" if value is None else f"{100 * value:+.1f}"
+        return "" if value is None else signed_points(value)
 
     def percent(value: float | None) -> str:
         return "" if value is None else f"{100 * value:.1f}"
@@ -165,14 +201,14 @@ def _show(rows: list[dict[str, Any]], title: str) -> None:
                 f"{percent(row['accuracy'])} ± {percent(row['deviation'])}",
                 percent(row["balanced"]),
                 points(row["ratoon_minus_it"]),
-                "" if row["p"] is None else f"{row['p']:.3f}",
+                "" if row["ratoon_minus_it"] is None else p_text(row["p"]),
                 percent(row["on_permuted_labels"]),
             ]
             for row in rows
         ],
     )
     print_note("difference: accuracy of ratoon minus accuracy of the method.")
-    print_note(CORRECTION)
+    _note_on_p([row["p"] for row in rows if row["ratoon_minus_it"] is not None], n_splits)
 
 
 DIGITS = "digits"
@@ -332,8 +368,8 @@ def _show_strategies(lines: list[StrategyLine], title: str) -> None:
             [
                 line.strategy,
                 f"{100 * line.accuracy:.1f} ± {100 * line.deviation:.1f}",
-                text(line.gain, "+.1f", 100.0),
-                text(line.p, ".2f"),
+                "" if line.gain is None else signed_points(line.gain),
+                "" if line.gain is None else p_text(line.p),
                 text(line.seconds_per_rewiring, ".3g", 1e3),
                 text(line.explored, ".0%"),
                 megabytes(line.array_bytes + line.state_bytes),
@@ -342,7 +378,8 @@ def _show_strategies(lines: list[StrategyLine], title: str) -> None:
         ],
     )
     print_note("accuracy and - static: in %, mean and standard deviation over the splits.")
-    print_note(CORRECTION)
+    if compared := [line for line in lines if line.gain is not None]:
+        _note_on_p([line.p for line in compared], compared[0].n_splits)
     print_note("ms each: one rewiring of all layers, with the statistics the strategy needs.")
     print_note("memory: the largest size of the network's arrays and of the strategy's state.")
     for line in lines:

@@ -115,7 +115,7 @@ def reproduce(
             write_file(output / f"{name}.md", found.to_markdown().encode("utf-8"))
             draw(found, output / name)
         if not as_json:
-            print_table(found.title, found.columns, found.rows)
+            print_table(*found.narrow())
             for note in found.notes:
                 print_note(f"- {note}")
     if as_json:

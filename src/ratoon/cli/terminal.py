@@ -205,6 +205,31 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {noun}"
 
 
+def signed_points(value: float) -> str:
+    """Return a difference of fractions in percentage points, without a sign if it rounds to 0.
+
+    Examples
+    --------
+    >>> signed_points(0.123), signed_points(-0.0004), signed_points(-0.02)
+    ('+12.3', '0.0', '-2.0')
+    """
+    text = f"{100 * value:+.1f}"
+    return "0.0" if float(text) == 0 else text
+
+
+def p_text(p: float | None) -> str:
+    """Return a p value with three decimals; ``-`` if there is none.
+
+    Examples
+    --------
+    >>> p_text(0.0321), p_text(0.0004), p_text(None)
+    ('0.032', '<0.001', '-')
+    """
+    if p is None or p != p:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def megabytes(n_bytes: float) -> str:
     """Return a number of bytes as text.
 

@@ -286,17 +286,10 @@ class DataParallel(Callback):
 
     def _update(self, training: Training, flat: Array, step: Step) -> None:
         rule, at = training.plan.optimizer.rule, 0
-        undecayed = Step(
-            step.lr,
-            mu=step.mu,
-            beta2=step.beta2,
-            adam_eps=step.adam_eps,
-            correction=step.correction,
-        )
         for layer in training.network.layers:
             for values, state, how in (
                 (layer.weights, layer.state, step),
-                (layer.bias, layer.bias_state, undecayed),  # decay is for connections
+                (layer.bias, layer.bias_state, step.of_biases()),
             ):
                 first, second = (*state, None, None)[:2]
                 gradient = flat[at : at + values.size]

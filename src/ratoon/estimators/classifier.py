@@ -91,8 +91,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     weight_decay : float, optional
         Strength of the decay of weights towards 0.
     decay : "auto", "coupled" or "released", default="auto"
-        Whether the weight decay of SGD is multiplied by the learning rate, as usual, or not, as in
-        the released code of SET.
+        ``"coupled"`` multiplies the weight decay of SGD by the learning rate, as usual;
+        ``"released"`` does not, and decays biases too, as the released code of SET.
     beta_1, beta_2, adam_eps : float
         Decay rates of Adam's moments, and its numerical constant.
     batch_size : "auto" or int, default="auto"

@@ -1,4 +1,4 @@
-"""Split samples into two parts, stratified by class where possible."""
+"""Split samples into two parts or into folds, stratified by class where possible."""
 
 from __future__ import annotations
 
@@ -41,3 +41,30 @@ def split_rows(
         rows, test_size=n_second, stratify=y if stratify and fits else None, random_state=seed
     )
     return np.sort(first), np.sort(second)
+
+
+def fold_numbers(codes: Array, n_folds: int, seed: int) -> Array:
+    """Return the number of the fold of every sample; classes are spread over the folds.
+
+    Unlike `sklearn.model_selection.StratifiedKFold` this accepts classes with fewer samples than
+    folds.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Class numbers.
+    n_folds : int
+        Number of folds; with fewer samples than folds, some are empty.
+    seed : int
+        Seed of the order within each class.
+
+    Examples
+    --------
+    >>> np.bincount(fold_numbers(np.array([0, 0, 0, 0, 0, 1]), 3, seed=0)).tolist()
+    [2, 2, 2]
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(len(codes), dtype=np.int64)
+    folds[order] = np.arange(len(codes)) % n_folds
+    return folds

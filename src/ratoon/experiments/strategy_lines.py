@@ -43,8 +43,8 @@ class StrategyLine:
 
     ``gain`` is the mean difference in accuracy to the network that never rewires, over the splits
     in which neither diverged; ``gain_error`` is its standard error over these splits, and ``p`` is
-    from a paired t test corrected for overlapping training rows.  Times are those of the fastest
-    split, because other processes can only make a run slower.
+    from a paired t test corrected for overlapping training rows; it is None with too few splits.
+    Times are those of the fastest split, because other processes can only make a run slower.
     """
 
     strategy: str
@@ -135,4 +135,5 @@ class StrategyComparison:
         mean, p = Comparison(scores, {}, {}, TEST_SHARE).against(name, BASELINE)
         if gains.size < 2:
             return mean, None, None
-        return mean, float(gains.std(ddof=1) / np.sqrt(gains.size)), p
+        error = float(gains.std(ddof=1) / np.sqrt(gains.size))
+        return mean, error, None if np.isnan(p) else p

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -41,7 +41,7 @@ class Step:
     """Hyperparameters of one minibatch; ``native/rules.hpp`` has the formula of every rule.
 
     ``l2`` is added to the gradient as ``l2 * w``; ``shrink`` is the fraction of a weight taken
-    away at each step, independent of the learning rate.
+    away at each step, independent of the learning rate, and ``shrink_bias`` that of a bias.
     """
 
     lr: float
@@ -51,12 +51,31 @@ class Step:
     beta2: float = 0.0
     adam_eps: float = 0.0
     correction: float = 1.0
+    shrink_bias: float = 0.0
+
+    def of_biases(self) -> Step:
+        """Return the step that biases take.
+
+        Examples
+        --------
+        >>> step = Step(lr=0.1, l2=0.5, shrink=0.3, shrink_bias=0.2).of_biases()
+        >>> step.l2, step.shrink
+        (0.0, 0.2)
+        """
+        return replace(self, l2=0.0, shrink=self.shrink_bias)
 
     def native(self, dtype: DTypeLike) -> Any:
         """Return the same for kernels of this number type."""
         kind = _native.StepF64 if np.dtype(dtype) == np.float64 else _native.StepF32
         return kind(
-            self.lr, self.mu, self.l2, self.shrink, self.beta2, self.adam_eps, self.correction
+            self.lr,
+            self.mu,
+            self.l2,
+            self.shrink,
+            self.beta2,
+            self.adam_eps,
+            self.correction,
+            self.shrink_bias,
         )
 
 

@@ -63,8 +63,9 @@ class SGD:
         Strength of the decay of weights towards 0.
     decay : {"coupled", "released"}, default="coupled"
         ``"coupled"`` adds ``weight_decay * w`` to the gradient, so that it scales with the
-        learning rate.  ``"released"`` subtracts ``weight_decay * w`` at every step, independent
-        of the learning rate, as the released SET code does.
+        learning rate; biases do not decay.  ``"released"`` subtracts ``weight_decay * w`` at every
+        step, independent of the learning rate, and decays biases too, as the released SET code
+        does.
     """
 
     default_learning_rate: ClassVar[float] = 0.01
@@ -98,7 +99,8 @@ class SGD:
         """Return the parameters of one step."""
         del number
         if self.decay == "released":
-            return Step(lr, mu=self.momentum, shrink=self.weight_decay)
+            decay = self.weight_decay
+            return Step(lr, mu=self.momentum, shrink=decay, shrink_bias=decay)
         return Step(lr, mu=self.momentum, l2=self.weight_decay)
 
 

@@ -16,6 +16,9 @@ OPTIMISTIC = (
     f" {VALIDATION:.0%} of the training rows, in a separate training."
 )
 
+SHORT = {"best test epoch": "best test", "last epoch": "last", "validation-chosen": "validation"}
+"""Names of columns in a terminal."""
+
 
 @dataclass
 class Reproduction:
@@ -33,6 +36,40 @@ class Reproduction:
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
 
+    def narrow(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return title, columns and rows of a form that fits the 80 columns of a terminal.
+
+        The column "data" becomes a star at the names of generated sets, a single data set moves to
+        the title, and a table that is still too wide is transposed.
+
+        Examples
+        --------
+        >>> columns = ["data set", "data", "best test epoch"]
+        >>> rows = [["GLI-85", STAND_IN, "90.0"], ["CLL-SUB-111", "a file", "80.0"]]
+        >>> title, columns, rows = Reproduction("Accuracy", columns, rows).narrow()
+        >>> title
+        'Accuracy (*: generated stand-in)'
+        >>> columns, rows[0], rows[1]
+        (['data set', 'best test'], ['GLI-85*', '90.0'], ['CLL-SUB-111', '80.0'])
+        """
+        title = self.title
+        columns = [SHORT.get(name, name) for name in self.columns]
+        rows = [list(row) for row in self.rows]
+        if "data" in columns:
+            kinds = [row.pop(columns.index("data")) for row in rows]
+            columns.remove("data")
+            if columns[0] == "data set" and len(rows) > 1 and len({row[0] for row in rows}) == 1:
+                name = rows[0][0]
+                title += f" ({kinds[0]})" if name in title else f"; {name}: {kinds[0]}"
+                columns, rows = columns[1:], [row[1:] for row in rows]
+            elif STAND_IN in kinds:
+                title = f"{title} (*: {STAND_IN})"
+                for row, kind in zip(rows, kinds, strict=True):
+                    row[0] += "*" if kind == STAND_IN else ""
+        if _width(columns, rows) > 80:
+            columns, *rows = [list(cells) for cells in zip(columns, *rows, strict=True)]
+        return title, columns, rows
+
     def to_markdown(self) -> str:
         """Return the table with its notes, as Markdown."""
         lines = [f"## {self.title}", "", f"| {' | '.join(self.columns)} |"]
@@ -40,6 +77,12 @@ class Reproduction:
         lines += [f"| {' | '.join(row)} |" for row in self.rows]
         lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines).rstrip() + "\n"
+
+
+def _width(columns: list[str], rows: list[list[str]]) -> int:
+    """Return the width of a table in a terminal, with its margins."""
+    cells = zip(columns, *rows, strict=True)
+    return 1 + sum(3 + max(map(len, column)) for column in cells)
 
 
 def add_notes(found: Reproduction, effort: Effort, *, paper_epochs: int = 500) -> Reproduction:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets import Dataset
+from ratoon.errors import DivergenceError
 from ratoon.evolution import Static
+from ratoon.experiments.compare import TWO_PHASE
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.split import split_rows
 from ratoon.paper.sets import PAPER_SETS, PaperSet, paper_data
@@ -80,15 +82,16 @@ def run_trials(
 ) -> list[TrialResult]:
     """Run `effort.trials` trials, each on another split into two thirds and one third.
 
-    Trials whose results are in the store are not run again.
+    Trials whose results are in the store are not run again.  A trial that diverges in its first
+    epoch has no result: it is kept without any, and raises `DivergenceError`.
     """
     x = dense(data)
     assert data.y is not None
-    crc = zlib.crc32(memoryview(x).cast("B"), zlib.crc32(np.ascontiguousarray(data.y).tobytes()))
+    of_data = _description(x, data.y)
     seeds = range(effort.seed, effort.seed + effort.trials)
     kinds = [
         {
-            "data": f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}",
+            "data": of_data,
             "settings": asdict(settings),
             "method": method,
             "validation": validation,
@@ -106,9 +109,14 @@ def run_trials(
     results = []
     for number, (what, kept) in enumerate(zip(kinds, known, strict=True), start=1):
         result = next(fresh) if kept is None else kept
-        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
         if kept is None:
             effort.store.put(what, result)
+        if not result.test_accuracy:
+            raise DivergenceError(
+                f"{name}: trial {number} diverged in its first epoch, at learning rate"
+                f" {settings.learning_rate:g}."
+            )
+        how = f"{result.seconds:.0f} s" if kept is None else "from the store"
         if result.diverged is not None:
             effort.remarks.append(
                 f"{name}: trial {number} diverged in epoch {result.diverged}; from there on it has"
@@ -119,10 +127,65 @@ def run_trials(
     return results
 
 
-def _result(x: Any, y: Any, *how: Any) -> TrialResult:
-    started = time.perf_counter()
-    trial = one_trial(x, y, *how)
-    return result_of(trial, time.perf_counter() - started)
+def run_two_phase(data: Dataset, effort: Effort, method: str) -> list[TrialResult]:
+    """Run `effort.trials` trials of mrPSVM or IWSS, on the splits of `run_trials`.
+
+    These methods have no epochs: ``test_accuracy`` has one entry.
+    """
+    x = dense(data)
+    assert data.y is not None
+    seeds = range(effort.seed, effort.seed + effort.trials)
+    of_data = _description(x, data.y)
+    results = []
+    for number, seed in enumerate(seeds, start=1):
+        what = {"data": of_data, "method": method, "seed": seed}
+        result = effort.store.get(what)
+        how = "from the store"
+        if result is None:
+            result = _two_phase_result(x, data.y, method, effort.n_jobs, seed)
+            how = f"{result.seconds:.0f} s"
+            effort.store.put(what, result)
+        effort.tell(
+            f"{method}: trial {number} of {effort.trials}, {100 * result.last:.1f} % ({how})"
+        )
+        results.append(result)
+    return results
+
+
+def _two_phase_result(x: Any, y: Any, method: str, n_jobs: int | None, seed: int) -> TrialResult:
+    train, test = split_rows(y, 1 / 3, seed)
+    started, cpu_started = time.perf_counter(), time.process_time()
+    model = TWO_PHASE[method](seed)
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=n_jobs)
+    predicted = model.fit(x[train], y[train]).predict(x[test])
+    return TrialResult(
+        method,
+        (x.shape[1], int(y.max()) + 1),
+        0,
+        x.shape[1] * (int(y.max()) + 1),
+        [float(np.mean(predicted == y[test]))],
+        predicted.tolist(),
+        y[test].tolist(),
+        seconds=time.perf_counter() - started,
+        cpu_seconds=time.process_time() - cpu_started,
+    )
+
+
+def _description(x: Any, y: Any) -> str:
+    """Return shape and checksum of the data, which identify a trial in the store."""
+    crc = zlib.crc32(memoryview(x).cast("B"), zlib.crc32(np.ascontiguousarray(y).tobytes()))
+    return f"{x.shape[0]} x {x.shape[1]}, CRC-32 {crc:08x}"
+
+
+def _result(x: Any, y: Any, settings: PaperSettings, method: str, *how: Any) -> TrialResult:
+    started, cpu_started = time.perf_counter(), time.process_time()
+    try:
+        trial = one_trial(x, y, settings, method, *how)
+    except DivergenceError:  # in the first epoch
+        widths = (x.shape[1], *settings.hidden, int(y.max()) + 1)
+        return TrialResult(method, widths, 0, 0, [], [], [], diverged=1)
+    return result_of(trial, time.perf_counter() - started, time.process_time() - cpu_started)
 
 
 def one_trial(

@@ -213,6 +213,7 @@ class TrialResult:
     validation_scores: list[float] | None = None
     seconds: float = 0.0
     diverged: int | None = None
+    cpu_seconds: float | None = None
 
     @property
     def best(self) -> float:
@@ -237,8 +238,8 @@ class TrialResult:
         return self.n_connections / self.n_positions
 
 
-def result_of(trial: Trial, seconds: float) -> TrialResult:
-    """Return the `TrialResult` of a trial and its duration."""
+def result_of(trial: Trial, seconds: float, cpu_seconds: float | None = None) -> TrialResult:
+    """Return the `TrialResult` of a trial, its duration and its processor time."""
     scores = trial.history.column("validation_score")
     return TrialResult(
         trial.name,
@@ -251,6 +252,7 @@ def result_of(trial: Trial, seconds: float) -> TrialResult:
         None if None in scores else scores,
         seconds,
         trial.diverged,
+        cpu_seconds,
     )
 
 

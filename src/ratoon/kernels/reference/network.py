@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -234,9 +234,8 @@ class ReferenceNetwork:
                 step=step,
             )
             first, second = (*layer.bias_state, None, None)[:2]
-            without_decay = replace(step, l2=0.0, shrink=0.0)
             gradient = flow.error.sum(axis=1)
-            update(rule, layer.bias, gradient, without_decay, first=first, second=second)
+            update(rule, layer.bias, gradient, step.of_biases(), first=first, second=second)
             if number > 0:
                 self._send_back(dx, self.layers[number - 1], flows[number - 1])
 
