@@ -100,7 +100,7 @@ VALUES = {
     "shuffle": [False],
     "init": ["zero", "set"],
     "output_init": ["set", "zero"],
-    "start": ["paper", "f"],
+    "start": ["paper", "f", "brf"],
     "topology": ["first layer"],
     "scale": [None],
     "clip": [0.5],
