@@ -22,6 +22,8 @@ from ratoon.evolution.base import start_state as start_state
 from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
+from ratoon.evolution.contrib.cht import CHT as CHT
+from ratoon.evolution.contrib.cht import CHTs as CHTs
 from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
 from ratoon.evolution.contrib.gse import GSE as GSE
@@ -43,6 +45,8 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "rigl": RigL,
     "gse": GSE,
     "snfs": SNFS,
+    "cht": CHT,
+    "chts": CHTs,
     "dsr": DSR,
     "deep_r": DeepR,
     "nest": NeST,

@@ -1,0 +1,273 @@
+"""CHT, Cannistraci-Hebb training (Zhang et al., 2024), and CHTs, its soft form (2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution.base import LayerState, ScheduledFraction, State, StatefulStrategy, layer_seed
+from ratoon.evolution.clock import Clock
+from ratoon.evolution.grow import grow_more
+from ratoon.evolution.prune import strongest
+from ratoon.kernels.absent import grow_at, slots_of
+from ratoon.kernels.paths import PATH_SCORES, best_by_paths
+from ratoon.rng import derive_generator, derive_seed
+from ratoon.topology import IntArray, Rewiring
+
+
+@dataclass(frozen=True)
+class CHT(ScheduledFraction, StatefulStrategy):
+    """Prune the weakest connections, grow where paths of length 3 predict a connection.
+
+    Growth uses only the topology of the layer, no gradients: an empty position scores high if many
+    paths ``input - output - input - output`` join its ends and the inner neurons of these paths
+    have few other connections.  New weights are 0.
+
+    Before growth, connections of dead neurons are removed: those into hidden neurons without an
+    outgoing connection, then those out of hidden neurons without an incoming one.  Every layer
+    grows as many connections as it lost.
+
+    Parameters
+    ----------
+    zeta : float, default=0.3
+        Fraction of a layer's connections pruned by magnitude at each rewiring.
+    score : {"ch3_l3p", "ch2_l3n"}, default="ch3_l3p"
+        Score of an empty position (see `ratoon.kernels.paths`): CH3-L3p adds up paths, CH2-L3n
+        their inner neurons.
+    overlap : float, default=0.9
+        A layer is no longer rewired once more than this fraction of its new connections were pruned
+        at the same rewiring.
+    every : int, default=1
+        Epochs between two rewirings.
+    until : float, default=1.0
+        Fraction of training after which the topology no longer changes.
+    anneal : {"constant", "linear", "cosine"}, default="constant"
+        How zeta falls to 0 by then; ``"constant"`` keeps it.
+
+    Notes
+    -----
+    If paths reach fewer positions than needed, the rest is drawn uniformly.
+
+    Cost per rewiring: one addition for every path of length 3, about connections times the square
+    of their number per neuron; neurons with many connections cost more.  Memory is proportional to
+    connections and neurons.
+
+    Examples
+    --------
+    >>> CHT(score="ch2_l3n").schedule
+    RewiringSchedule(every=1, unit='epoch', until=1.0, anneal='constant')
+    """
+
+    zeta: float = 0.3
+    score: str = "ch3_l3p"
+    overlap: float = 0.9
+    every: int = 1
+    until: float = 1.0
+    anneal: str = "constant"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_score(self.score, "CHT")
+        if not 0.0 <= self.overlap <= 1.0:
+            raise InvalidParameterError(
+                f"CHT: `overlap` must be in [0, 1], got {self.overlap!r}.\n"
+                f"  At 1 every layer is rewired until the end."
+            )
+
+    def start_state(self, layers: Sequence[LayerState], seed: int) -> State:
+        """Return which layers have stopped: none."""
+        del seed
+        return {"stopped": np.zeros(len(layers), dtype=bool)}
+
+    def rewire_from(
+        self, state: State, layers: Sequence[LayerState], clock: Clock, seed: int
+    ) -> tuple[list[Rewiring], State]:
+        """Return one rewiring per layer, each with the same number of connections."""
+        stopped = state["stopped"].copy()
+        kept = [
+            None if stopped[i] or layer.is_full else self.kept(layer, clock)
+            for i, layer in enumerate(layers)
+        ]
+        rewirings = []
+        for i, (layer, slots) in enumerate(zip(layers, without_dead(layers, kept), strict=True)):
+            if slots is None:
+                rewirings.append(Rewiring.unchanged(layer.topology))
+                continue
+            rewiring = grow_by_paths(layer, slots, self.score, layer_seed(seed, i))
+            stopped[i] = regrown(layer, rewiring) > self.overlap
+            rewirings.append(rewiring)
+        return rewirings, {"stopped": stopped}
+
+    def kept(self, layer: LayerState, clock: Clock) -> IntArray:
+        """Return the slots left after pruning by magnitude."""
+        return strongest(layer.weights, self.n_replaced(layer, clock))
+
+
+@dataclass(frozen=True)
+class CHTs(ScheduledFraction):
+    """CHT with random pruning and growth: weak weights and high scores are only more likely.
+
+    The connections to keep are drawn without replacement with probabilities proportional to
+    ``|w| ** T``, where T grows linearly from 1 to ``sharpness``.  New connections are drawn
+    in proportion to their scores.  Dead neurons are treated as in `CHT`; layers do not stop.
+
+    Parameters
+    ----------
+    zeta : float, default=0.3
+        Fraction of a layer's connections pruned by weight at each rewiring.
+    score : {"ch2_l3n", "ch3_l3p"}, default="ch2_l3n"
+        Score of an empty position, as for `CHT`.
+    sharpness : float, default=3.0
+        The exponent T at the last rewiring, at least 1.
+    every : int, default=1
+        Epochs between two rewirings.
+    until : float, default=1.0
+        Fraction of training after which the topology no longer changes.
+    anneal : {"constant", "linear", "cosine"}, default="constant"
+        How zeta falls to 0 by then; ``"constant"`` keeps it.
+
+    Notes
+    -----
+    Cost and memory are those of `CHT`, plus two random numbers per connection.
+
+    Examples
+    --------
+    >>> CHTs(sharpness=2.0).exponent(Clock(step=50, steps_per_epoch=10, total_steps=100))
+    1.5
+    """
+
+    zeta: float = 0.3
+    score: str = "ch2_l3n"
+    sharpness: float = 3.0
+    every: int = 1
+    until: float = 1.0
+    anneal: str = "constant"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_score(self.score, "CHTs")
+        if not 1.0 <= self.sharpness < np.inf:
+            raise InvalidParameterError(
+                f"CHTs: `sharpness` must be at least 1 and finite, got {self.sharpness!r}."
+            )
+
+    def exponent(self, clock: Clock) -> float:
+        """Return the exponent of the weights at this time."""
+        reached = min(1.0, clock.progress / self.until) if self.until > 0 else 1.0
+        return 1.0 + (self.sharpness - 1.0) * reached
+
+    def rewire(self, layers: Sequence[LayerState], clock: Clock, seed: int) -> list[Rewiring]:
+        """Return one rewiring per layer, each with the same number of connections."""
+        kept = [
+            None if layer.is_full else self.kept(layer, clock, layer_seed(seed, i))
+            for i, layer in enumerate(layers)
+        ]
+        return [
+            Rewiring.unchanged(layer.topology)
+            if slots is None
+            else grow_by_paths(layer, slots, self.score, layer_seed(seed, i), drawn=True)
+            for i, (layer, slots) in enumerate(zip(layers, without_dead(layers, kept), strict=True))
+        ]
+
+    def kept(self, layer: LayerState, clock: Clock, seed: int) -> IntArray:
+        """Draw the slots to keep, in ascending order."""
+        rng = derive_generator(seed, "kept")
+        # The largest ratios of weights to exponential numbers are a draw without replacement.
+        keys = np.abs(layer.weights).astype(np.float64) ** self.exponent(clock)
+        keys /= rng.exponential(size=keys.size)
+        return strongest(keys, self.n_replaced(layer, clock))
+
+
+def check_score(score: str, owner: str) -> None:
+    """Raise unless ``score`` is the name of a path score."""
+    if score not in PATH_SCORES:
+        raise InvalidParameterError(
+            f"{owner}: `score` must be one of {PATH_SCORES}, got {score!r}."
+        )
+
+
+def without_dead(
+    layers: Sequence[LayerState], kept: Sequence[IntArray | None]
+) -> list[IntArray | None]:
+    """Remove connections of dead hidden neurons from the kept slots of every layer.
+
+    From the last layer to the first, connections into neurons without an outgoing connection are
+    removed; then, from the first to the last, connections out of neurons without an incoming one.
+    None stands for a layer that does not change.  Neighbouring layers of different widths do not
+    share neurons, and a layer without connections leaves its neighbours as they are.
+
+    Examples
+    --------
+    Hidden neuron 1 has no outgoing connection, so its incoming one is removed.
+
+    >>> from ratoon.topology import Topology
+    >>> topologies = Topology.full((1, 2)), Topology.from_pairs((2, 1), [0], [0])
+    >>> layers = [LayerState(t, np.ones(t.n_connections)) for t in topologies]
+    >>> without_dead(layers, [np.arange(2), np.arange(1)])
+    [array([0]), array([0])]
+    """
+    left = list(kept)
+
+    def ends(i: int, side: int) -> IntArray:
+        """Return inputs (side 0) or outputs (side 1) of the connections left in a layer."""
+        neurons, slots = layers[i].topology.pairs()[side], left[i]
+        return neurons if slots is None else neurons[slots]
+
+    def drop(i: int, side: int, neighbour: int) -> None:
+        slots = left[i]
+        width = layers[i].topology.shape[side]
+        if slots is None or width != layers[neighbour].topology.shape[1 - side]:
+            return
+        is_alive = np.zeros(width, dtype=bool)
+        is_alive[ends(neighbour, 1 - side)] = True
+        if is_alive.any():
+            left[i] = slots[is_alive[ends(i, side)]]
+
+    for i in reversed(range(len(layers) - 1)):
+        drop(i, 1, i + 1)
+    for i in range(1, len(layers)):
+        drop(i, 0, i - 1)
+    return left
+
+
+def grow_by_paths(
+    layer: LayerState, kept: IntArray, score: str, seed: int, *, drawn: bool = False
+) -> Rewiring:
+    """Grow at the empty positions with the highest path scores, up to the number before.
+
+    Parameters
+    ----------
+    layer : LayerState
+        The layer before.
+    kept : ndarray of int64
+        Slots to keep, ascending; paths are those of these connections.
+    score : str
+        One of `ratoon.kernels.paths.PATH_SCORES`.
+    seed : int
+        Seed of what is drawn.
+    drawn : bool
+        Draw positions in proportion to their scores instead of taking the highest ones.
+    """
+    count = layer.topology.n_connections - kept.size
+    positions, _ = best_by_paths(
+        layer.topology,
+        kept,
+        score,
+        count,
+        seed=derive_seed(seed, "paths") if drawn else None,
+        allowed=layer.allowed,
+        n_threads=layer.n_threads,
+    )
+    rewiring = grow_at(layer.topology, kept, positions)
+    return grow_more(layer, rewiring, count - positions.size, seed)
+
+
+def regrown(layer: LayerState, rewiring: Rewiring) -> float:
+    """Return the fraction of new connections that existed before the rewiring."""
+    grown = rewiring.topology.positions[rewiring.is_grown]
+    if grown.size == 0:
+        return 0.0
+    return float(np.count_nonzero(slots_of(layer.topology, grown) >= 0)) / grown.size
