@@ -39,6 +39,7 @@ EAGER = {
 }
 # Where nothing is listed, every layer keeps its number of connections.
 PROMISES = {"snfs": "total", "dsr": "total", "deep_r": "total", "nest": "budget"}
+PROMISES["chtss"] = "budget"
 PROMISES["neuron_pruning"] = "shrinks"
 
 

@@ -62,6 +62,7 @@ FIELDS = {
     "snfs": "zeta momentum max_columns every until anneal",
     "cht": "zeta score overlap every until anneal",
     "chts": "zeta score sharpness every until anneal",
+    "chtss": "zeta score sharpness every until anneal final decay_until",
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",
     "nest": "peak final grow_until prune_until neuron_growth pairs birth_strength every",

@@ -24,6 +24,7 @@ from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
 from ratoon.evolution.contrib.cht import CHT as CHT
 from ratoon.evolution.contrib.cht import CHTs as CHTs
+from ratoon.evolution.contrib.cht import CHTss as CHTss
 from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
 from ratoon.evolution.contrib.gse import GSE as GSE
@@ -47,6 +48,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "snfs": SNFS,
     "cht": CHT,
     "chts": CHTs,
+    "chtss": CHTss,
     "dsr": DSR,
     "deep_r": DeepR,
     "nest": NeST,

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon.errors import InvalidParameterError
-from ratoon.evolution import CHT, CHTs, Clock, LayerState, start_state
+from ratoon.evolution import CHT, CHTs, CHTss, Clock, LayerState, start_state
 from ratoon.evolution.contrib.cht import without_dead
 from ratoon.evolution.prune import strongest
 from ratoon.kernels.paths import best_by_paths
@@ -159,7 +159,7 @@ def test_connections_are_kept_in_proportion_to_a_power_of_their_weight(step, exp
     p = np.abs(one.weights) ** exponent
     p /= p.sum()
     n_draws = 3000
-    kept = [CHTs(zeta=0.75).kept(one, Clock(step, 10, 100), seed) for seed in range(n_draws)]
+    kept = [CHTs(zeta=0.75).kept(one, 4, Clock(step, 10, 100), seed) for seed in range(n_draws)]
     hits = np.bincount(np.concatenate(kept), minlength=4)
     assert hits.sum() == n_draws
     assert hits[one.weights == 0] == 0
@@ -171,7 +171,7 @@ def test_weights_of_zero_are_pruned_first():
     weights = np.zeros(150)
     weights[::3] = 1e-30
     zeros = random_layer(weights=weights)
-    kept = CHTs(zeta=0.5, sharpness=1.0).kept(zeros, CLOCK, 0)
+    kept = CHTs(zeta=0.5, sharpness=1.0).kept(zeros, 150, CLOCK, 0)
     assert np.isin(np.flatnonzero(weights), kept).all()
 
 
@@ -188,6 +188,44 @@ def test_chts_grows_only_where_paths_lead_if_there_are_enough():
     assert rewiring.n_grown == 120
 
 
+def test_the_number_of_connections_falls_along_a_sigmoid_curve():
+    strategy = CHTss(final=0.02, decay_until=0.8)
+    levels = [strategy.level(progress) for progress in np.linspace(0, 1, 101)]
+    assert levels[0] == 1.0
+    assert_allclose(levels[80:], 0.02)
+    assert np.all(np.diff(levels) <= 0)
+    # The logistic curve of 6 (2 t - 1), scaled so that it starts at 0 and ends at 1.
+    t = np.linspace(0, 1, 81)
+    curve = 1 / (1 + np.exp(-6 * (2 * t - 1)))
+    curve = (curve - curve[0]) / (curve[-1] - curve[0])
+    assert_allclose(levels[:81], 1 - 0.98 * curve, atol=1e-12)
+
+
+def test_layers_shrink_to_their_budget_and_full_ones_do_not_change():
+    layers = [random_layer((60, 50), 1500), random_layer((50, 4), 200)]
+    strategy = CHTss(final=0.1, decay_until=0.5)
+    state = start_state(strategy, layers, 0)
+    for step, count in ((0, 1500), (25, 825), (50, 150), (90, 150)):
+        clock = Clock(step, 10, 100)
+        assert strategy.budget(layers, clock) == [count, 200]
+        rewirings, state = strategy.rewire_from(state, layers, clock, 0)
+        assert [each.topology.n_connections for each in rewirings] == [count, 200]
+        assert rewirings[0].n_grown >= round(0.3 * count)
+        assert rewirings[1].n_grown == 0
+
+
+def test_a_much_smaller_layer_gets_other_tiles():
+    before = random_layer((900, 20_000), 40_000)
+    strategy = CHTss(final=0.01, decay_until=0.1)
+    [rewiring] = strategy.rewire([before], CLOCK, 0)
+    assert rewiring.topology.n_connections == 400
+    assert rewiring.topology.tile != before.topology.tile
+    assert_array_equal(
+        rewiring.topology.positions[~rewiring.is_grown],
+        before.topology.positions[rewiring.origin[~rewiring.is_grown]],
+    )
+
+
 @pytest.mark.parametrize(
     ("strategy", "wrong"),
     [
@@ -198,6 +236,8 @@ def test_chts_grows_only_where_paths_lead_if_there_are_enough():
         (CHTs, {"score": "l3"}),
         (CHTs, {"sharpness": 0.5}),
         (CHTs, {"sharpness": np.inf}),
+        (CHTss, {"final": 0.0}),
+        (CHTss, {"decay_until": 1.5}),
     ],
 )
 def test_invalid_parameters_are_refused(strategy, wrong):
