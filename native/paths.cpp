@@ -228,7 +228,6 @@ class PathScores {
     // CH2-L3n, the intermediate inputs.
     std::size_t score_inputs(std::size_t n_inputs, Workspace& w) const {
         std::size_t n_scored = 0;
-        std::sort(w.inputs.begin(), w.inputs.begin() + Index(n_inputs));
         for (std::size_t k = 0; k < n_inputs; ++k) {
             const Neuron a = w.inputs[k];
             const Index outside = sides_.of_inputs.degree(a) - w.common[a];
