@@ -242,8 +242,8 @@ class PathScores {
         return n_scored;
     }
 
-    // All paths from input i through output b.  An output j at their end shares as many neighbours
-    // with b as there are paths to it; input i is not among these, as (i, j) is absent.
+    // All paths from input i through output b.  An output j at their end has as many neighbours
+    // in common with b as there are paths to it; input i is none of them, as (i, j) is absent.
     std::size_t score_output(Index i, Neuron b, std::size_t n_scored, Workspace& w) const {
         std::size_t n_reached = 0;
         Index work = 0;

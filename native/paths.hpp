@@ -2,7 +2,7 @@
 // (Cannistraci-Hebb link prediction).
 //
 // A path i - b - a - j goes from input i to an output b, back to an input a, and on to output j.
-// Paths whose inner neurons have few connections outside of the paths count more.
+// The fewer connections the inner neurons have outside of the paths, the higher the score.
 #pragma once
 
 #include <optional>

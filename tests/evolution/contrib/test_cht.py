@@ -73,9 +73,10 @@ def test_connections_of_dead_neurons_are_removed_backward_then_forward():
         np.sort(each.topology.positions[slots]).tolist()
         for each, slots in zip(layers, left, strict=True)
     ]
-    # Neuron 1 of the second hidden layer has no outgoing connection, so (1, 1) goes, and then
-    # neuron 1 of the first hidden layer has none: (0, 1) goes.  Forward, neuron 2 of the first
-    # hidden layer has no incoming connection, so (2, 2) goes, and then (2, 0) of the last layer.
+    # Backward: neuron 1 of the second hidden layer has no outgoing connection, so (1, 1) is
+    # removed; then neuron 1 of the first hidden layer has none, so (0, 1) is removed.
+    # Forward: neuron 2 of the first hidden layer has no incoming connection, so (2, 2) is removed,
+    # then (2, 0) of the last layer.
     assert positions == [[0], [0], [0]]
 
 

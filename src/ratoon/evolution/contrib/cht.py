@@ -24,7 +24,7 @@ class CHT(ScheduledFraction, StatefulStrategy):
 
     Growth uses only the topology of the layer, no gradients: an empty position scores high if many
     paths ``input - output - input - output`` join its ends and the inner neurons of these paths
-    have few other connections.  New weights are 0.
+    have a small number of other connections.  New weights are 0.
 
     Before growth, connections of dead neurons are removed: those into hidden neurons without an
     outgoing connection, then those out of hidden neurons without an incoming one.  Every layer
@@ -291,7 +291,7 @@ def without_dead(
 
     From the last layer to the first, connections into neurons without an outgoing connection are
     removed; then, from the first to the last, connections out of neurons without an incoming one.
-    None stands for a layer that does not change.  Neighbouring layers of different widths do not
+    None means that a layer does not change.  Neighbouring layers of different widths do not
     share neurons, and a layer without connections leaves its neighbours as they are.
 
     Examples
