@@ -43,6 +43,7 @@ BUSY: dict[str, dict[str, Any]] = {
     "rigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "gse": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "snfs": {"anneal": "constant"},
+    "cht": {"overlap": 1.0},
     "dsr": {"every": STEPS, "threshold": 0.05},
     "deep_r": {"every": STEPS, "alpha": 0.1},
     "neuron_pruning": {"warm_up": 0.0, "prune_every": 1},

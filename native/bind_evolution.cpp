@@ -1,6 +1,7 @@
 // For strategies other than SET: gradients of absent connections, and growth at given positions.
 #include "absent.hpp"
 #include "bindings.hpp"
+#include "paths.hpp"
 
 namespace ratoon {
 namespace {
@@ -24,6 +25,18 @@ auto bound_largest_absent(const Topology& topology, Vector<const Index> kept, Ro
     return to_numpy(std::move(positions));
 }
 
+nb::tuple bound_best_by_paths(const Topology& topology, Vector<const Index> kept, int score,
+                              Index count, std::optional<std::uint64_t> seed,
+                              const Topology* allowed, int n_threads) {
+    require(score == int(PathScore::ch3_l3p) || score == int(PathScore::ch2_l3n),
+            "unknown path score");
+    const PathSearch search{PathScore(score), count, seed, allowed};
+    ScoredPositions found = interruptible([&](const ShouldStop& should_stop) {
+        return best_by_paths(topology, as_span(kept), search, n_threads, should_stop);
+    });
+    return nb::make_tuple(to_numpy(std::move(found.positions)), to_numpy(std::move(found.values)));
+}
+
 }  // namespace
 
 void bind_evolution(nb::module_& m) {
@@ -31,6 +44,8 @@ void bind_evolution(nb::module_& m) {
           "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
     m.def("largest_absent", &bound_largest_absent<double>, "topology"_a, "kept"_a.noconvert(),
           "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
+    m.def("best_by_paths", &bound_best_by_paths, "topology"_a, "kept"_a.noconvert(), "score"_a,
+          "count"_a, "seed"_a.none(), "allowed"_a.none(), "n_threads"_a);
     m.def(
         "empty_among",
         [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {

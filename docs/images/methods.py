@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from ratoon import SparseBernoulliRBM, evolution
 from ratoon.evolution import Clock, LayerState, StatefulStrategy, find_ticket, start_state
 from ratoon.initialise import seed_topologies
+from ratoon.kernels.paths import best_by_paths
 from ratoon.layers import make_layer
 from ratoon.topology import Topology
 
@@ -30,6 +31,7 @@ STRATEGIES = {
     "rigl": evolution.RigL(),
     "gse": evolution.GSE(),
     "snfs": evolution.SNFS(zeta=0.3),
+    "cht": evolution.CHT(),
     "dsr": evolution.DSR(threshold=0.25),
     "deep-r": evolution.DeepR(alpha=20.0),
     "nest": evolution.NeST(peak=2.0),
@@ -133,6 +135,15 @@ def save(path, parts, width, height):
     path.write_text("\n".join([*lines, "</svg>", ""]))
 
 
+def scores_by_paths(layer, rewiring):
+    """Return the path scores that a rewiring by CHT has chosen by."""
+    scores = np.zeros(layer.topology.shape)
+    kept = np.sort(rewiring.origin[~rewiring.is_grown])
+    found, values = best_by_paths(layer.topology, kept, "ch3_l3p", scores.size)
+    scores.ravel()[found] = values
+    return scores
+
+
 def draw(name, strategy, folder):
     layers = network(name)
     parts, left = [], 0
@@ -147,6 +158,8 @@ def draw(name, strategy, folder):
         change = f", then {len(new)}" if len(new) != len(old) else ""
         title = f"layer {number}: {len(old)}{change}"
         looked_at = np.abs(x @ d.T) if name in BY_GRADIENT else None
+        if name == "cht":
+            looked_at = scores_by_paths(layer, rewiring)
         parts += grid(left, layer.topology.shape, old, new, looked_at, title)
         left += layer.topology.shape[1] * CELL + GAP
     low = TOP + max(WIDTHS[:2]) * CELL + 14
@@ -155,8 +168,9 @@ def draw(name, strategy, folder):
         ("goes", "none", RED, 1.0),
         ("comes", ORANGE, "none", 0.9),
     ]
-    if name in BY_GRADIENT:
-        entries.append(("empty; the darker, the larger the gradient", "#7F7F7F", "none", 0.4))
+    if name in BY_GRADIENT or name == "cht":
+        what = "score" if name == "cht" else "gradient"
+        entries.append((f"empty; the darker, the larger the {what}", "#7F7F7F", "none", 0.4))
     parts += legend(low, entries)
     save(folder / f"{name}.svg", parts, max(left - GAP, 440), low + CELL + 8)
 

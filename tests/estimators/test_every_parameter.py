@@ -101,7 +101,7 @@ VALUES = {
     "augment": ["shift=1,shape=4x10", "flip,shape=4x10"],
     "init": ["zero", "set"],
     "output_init": ["set", "zero"],
-    "start": ["paper", "f"],
+    "start": ["paper", "f", "brf"],
     "topology": ["first layer"],
     "scale": [None],
     "clip": [0.5],

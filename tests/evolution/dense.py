@@ -70,6 +70,34 @@ def proportional(total, weights, limits):
     return given
 
 
+def path_scores(mask, score):
+    """Return the scores of absent positions by paths of length 3, from whole matrices."""
+    links = mask.astype(float)
+    common_in, common_out = links @ links.T, links.T @ links
+    if score == "ch2_l3n":
+        scores = np.zeros(mask.shape)
+        for common, side, flip in ((common_in, links, False), (common_out, links.T, True)):
+            is_common = common != 0
+            external = (side.sum(axis=1) - common) * is_common
+            external = np.where(external == 0, 1, external) - 1
+            weight = (common + is_common) / (external + 1)
+            np.fill_diagonal(weight, 0)
+            scores += (weight @ side).T if flip else weight @ side
+        return np.where(mask, 0, scores)
+    scores = np.zeros(mask.shape)
+    degrees_in, degrees_out = links.sum(axis=1), links.sum(axis=0)
+    for i, j in zip(*np.nonzero(~mask), strict=True):
+        near = np.flatnonzero(mask[i])  # outputs after the first step
+        far = np.flatnonzero(mask[:, j])  # inputs before the last step
+        paths = mask[np.ix_(far, near)]
+        # Connections to neurons that are not on these paths, nor their end.
+        external_in = degrees_in[far] - paths.sum(axis=1) - 1
+        external_out = degrees_out[near] - paths.sum(axis=0) - 1
+        product = np.outer(1 + external_in, 1 + external_out)
+        scores[i, j] = np.sum(paths / np.sqrt(product))
+    return scores
+
+
 def to_dense(layer, drawn=None):
     """Return the dense twin of a layer."""
     weights, mask = dense_of(layer)

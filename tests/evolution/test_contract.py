@@ -17,7 +17,7 @@ EAGER = {
     "snfs": {"max_columns": 16},
 }
 # Where nothing is listed, every layer keeps its number of connections.
-KEEPS = {"snfs": "total", "dsr": "total", "deep_r": "total", "nest": "budget"}
+KEEPS = {"snfs": "total", "dsr": "total", "deep_r": "total", "nest": "budget", "chtss": "budget"}
 KEEPS["neuron_pruning"] = "fewer"
 
 

@@ -20,7 +20,7 @@ from tests.evolution.cases import random_layer
 
 
 @pytest.mark.parametrize(
-    "name", ["set", "annealed_set", "rigl", "gse", "snfs", "dsr", "guided_set"]
+    "name", ["set", "annealed_set", "rigl", "gse", "snfs", "cht", "chts", "dsr", "guided_set"]
 )
 def test_a_named_strategy_gets_the_parameters_that_were_given(name):
     assert make_strategy(name, zeta=0.123).zeta == 0.123
@@ -60,6 +60,9 @@ FIELDS = {
     "rigl": "zeta every until anneal",
     "gse": "zeta sample every until anneal",
     "snfs": "zeta momentum max_columns every until anneal",
+    "cht": "zeta score overlap every until anneal",
+    "chts": "zeta score sharpness every until anneal",
+    "chtss": "zeta score sharpness every until anneal final decay_until",
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",
     "nest": "peak final grow_until prune_until neuron_growth pairs birth_strength every",

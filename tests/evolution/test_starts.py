@@ -12,6 +12,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.evolution.contrib.neurons import idle_neurons
 from ratoon.initialise import (
     STARTS,
+    brf,
     compare_start,
     fan_in,
     from_matrix,
@@ -37,6 +38,7 @@ PATTERNS = {
     "fan_in": fan_in,
     "small_world": small_world,
     "scale_free": scale_free,
+    "brf": brf,
     "guided": lambda shape, n, **named: guided(shape, n, strengths(shape[0]), **named),
 }
 
@@ -103,6 +105,72 @@ def test_degrees_of_a_scale_free_start_follow_the_power_law(exponent):
     ranks = np.arange(20, 200)
     slope = np.polyfit(np.log(ranks), np.log(np.sort(degrees)[::-1][ranks]), 1)[0]
     assert slope == pytest.approx(-1 / (exponent - 1), abs=0.12)
+
+
+@pytest.mark.parametrize("r", [0.05, 0.4, 1.0])
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_receptive_fields_have_the_probabilities_of_draws_without_replacement(r, count):
+    n_out, n_draws = 9, 4000
+    topology = brf((n_draws, n_out), n_draws * count, seed=0, r=r)
+    inputs, outputs = topology.pairs()
+    steps = (outputs - inputs * n_out // n_draws) % n_out
+    distances = np.minimum(np.arange(n_out), n_out - np.arange(n_out))
+    p = (1.0 + distances) ** (-(1 - r) / r)
+    # Draw one after the other, in proportion to what is left.
+    chance = {(): 1.0}
+    for _ in range(count):
+        after = {}
+        for drawn, so_far in chance.items():
+            rest = 1 - (p / p.sum())[list(drawn)].sum()
+            for place in set(range(n_out)) - set(drawn):
+                key = tuple(sorted((*drawn, place)))
+                after[key] = after.get(key, 0.0) + so_far * p[place] / p.sum() / rest
+        chance = after
+    included = np.zeros(n_out)
+    for drawn, so_far in chance.items():
+        included[list(drawn)] += so_far
+    # A count strays by sqrt(n / 4) at most.
+    hits = np.bincount(steps, minlength=n_out)
+    assert np.abs(hits - n_draws * included).max() < 5 * np.sqrt(n_draws / 4)
+
+
+@pytest.mark.parametrize("r", [0.2, 0.5, 1.0])
+def test_far_outputs_of_wide_layers_are_drawn_with_their_probability(r):
+    # Four of 300 outputs: most places are far, and are drawn as events.
+    n_out, n_draws, count = 300, 30_000, 4
+    inputs, outputs = brf((n_draws, n_out), n_draws * count, seed=1, r=r).pairs()
+    steps = (outputs - inputs * n_out // n_draws) % n_out
+    distances = np.minimum(steps, n_out - steps)
+    p = np.minimum(np.arange(n_out), n_out - np.arange(n_out))
+    p = (1.0 + p) ** (-(1 - r) / r)
+    rng = np.random.default_rng(0)
+    keys = rng.exponential(size=(n_draws, n_out)) / p  # all of them, and the smallest are taken
+    drawn = np.argpartition(keys, count, axis=1)[:, :count]
+    reference = np.minimum(drawn, n_out - drawn)
+    edges = [0, 1, 2, 4, 8, 20, 50, 100, 151]
+    ours, theirs = (np.histogram(d, bins=edges)[0] for d in (distances, reference))
+    assert np.all(np.abs(ours - theirs) < 5 * np.sqrt(ours + theirs + 1))
+
+
+def test_inputs_of_receptive_fields_have_the_same_number_of_connections():
+    topology = brf((700, 40), 1000, seed=0)
+    assert set(topology.degrees()[0].tolist()) == {1, 2}
+    assert set(brf((5, 400), 1000, seed=0).degrees()[0].tolist()) == {200}
+
+
+def test_the_smallest_r_gives_a_band_and_the_largest_a_uniform_draw():
+    band = brf((20, 20), 60, seed=0, r=1e-3).to_csr().toarray()
+    distance = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    assert_array_equal(band, np.minimum(distance, 20 - distance) <= 1)
+    outputs = brf((4000, 50), 20_000, seed=0, r=1.0).degrees()[1]
+    # 400 on average, deviation sqrt(20,000 * 0.02) = 20.
+    assert np.abs(outputs - 400).max() < 5 * 20
+
+
+@pytest.mark.parametrize("r", [0.0, 1.5, np.nan])
+def test_an_invalid_r_is_refused(r):
+    with pytest.raises(InvalidParameterError, match="`r`"):
+        brf((3, 4), 5, seed=0, r=r)
 
 
 def test_a_guided_start_connects_inputs_in_proportion_to_their_strength():

@@ -99,11 +99,13 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     init, output_init : str, optional
         Initial weights of all layers, and of the last one: ``"he"``, ``"set"`` (standard deviation
         0.1) or ``"zero"``.
-    start : "auto", "exact", "paper", "f", "mutual_info", "l1", array or network, default="auto"
-        How first connections are drawn: without repetition, so that their number is exact; with,
-        as in the released code of SET; or, those of the first layer, in proportion to how strongly
-        each feature is tied to the target.  That is measured on the training rows by the F
-        statistic, mutual information or the lasso's path, given as one number per feature, or
+    start : str, array or network, default="auto"
+        How first connections are drawn.  ``"exact"``: without repetition, so that their number is
+        exact; ``"paper"``: with, as in the released code of SET; ``"brf"``, ``"fan_in"``,
+        ``"small_world"``, ``"scale_free"``: by the function of that name in `ratoon.initialise`.
+        Or, those of the first layer, in proportion to how strongly each feature is tied to the
+        target: measured on the training rows by the F statistic (``"f"``), mutual information
+        (``"mutual_info"``) or the lasso's path (``"l1"``), given as one number per feature, or
         taken from another fitted network.
     topology : sequence, optional
         First connections, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix (inputs x

@@ -30,6 +30,9 @@ from ratoon.evolution.base import warn_if_all_full as warn_if_all_full
 from ratoon.evolution.base import watched_steps as watched_steps
 from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
+from ratoon.evolution.contrib.cht import CHT as CHT
+from ratoon.evolution.contrib.cht import CHTs as CHTs
+from ratoon.evolution.contrib.cht import CHTss as CHTss
 from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
 from ratoon.evolution.contrib.gse import GSE as GSE
@@ -52,6 +55,9 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "rigl": RigL,
     "gse": GSE,
     "snfs": SNFS,
+    "cht": CHT,
+    "chts": CHTs,
+    "chtss": CHTss,
     "dsr": DSR,
     "deep_r": DeepR,
     "nest": NeST,

@@ -9,6 +9,7 @@ from ratoon.initialise.counts import connections_wanted as connections_wanted
 from ratoon.initialise.counts import density_of as density_of
 from ratoon.initialise.counts import spread_over_layers as spread_over_layers
 from ratoon.initialise.counts import start_table as start_table
+from ratoon.initialise.patterns import brf as brf
 from ratoon.initialise.patterns import fan_in as fan_in
 from ratoon.initialise.patterns import from_matrix as from_matrix
 from ratoon.initialise.patterns import guided as guided

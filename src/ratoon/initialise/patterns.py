@@ -117,6 +117,134 @@ def scale_free(
     ).topology
 
 
+def brf(
+    shape: Shape, n_connections: int, *, seed: int, r: float = 0.25, n_threads: int = 1
+) -> Topology:
+    """Connect every input mostly to outputs near its own place: a bipartite receptive field.
+
+    Inputs and outputs are placed on a circle.  The outputs of an input are drawn without
+    replacement, with probabilities proportional to ``(1 + distance) ** (-(1 - r) / r)``, where the
+    distance counts outputs (Zhang et al., 2025).  All inputs have the same number of connections,
+    up to a difference of one.  Useful if neighbouring inputs are related.
+
+    Parameters
+    ----------
+    shape, n_connections, seed, n_threads
+        Shape of the layer, number of connections, seed, and number of threads.
+    r : float, default=0.25
+        Randomness, in (0, 1]: near 0 only the nearest outputs are drawn; at 1 all are equally
+        likely.
+
+    Notes
+    -----
+    Time and memory are proportional to the number of connections, for any ``r``.
+
+    Examples
+    --------
+    >>> brf((5, 5), 15, seed=0, r=0.01).to_csr().toarray().astype(int)
+    array([[1, 1, 0, 0, 1],
+           [1, 1, 1, 0, 0],
+           [0, 1, 1, 1, 0],
+           [0, 0, 1, 1, 1],
+           [1, 0, 0, 1, 1]])
+    """
+    del n_threads
+    n_in, n_out = _checked(shape, n_connections)
+    if not 0.0 < r <= 1.0:
+        raise InvalidParameterError(f"`r` must be in (0, 1], got {r!r}.")
+    rng = derive_generator(seed, "receptive fields")
+    counts = np.full(n_in, n_connections // n_in)
+    counts[rng.permutation(n_in)[: n_connections % n_in]] += 1
+    used = np.flatnonzero(counts)
+    field = _Field(n_out, int(counts.max(initial=0)), (1.0 - r) / r)
+    inputs, outputs = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    n_together = max(1, (1 << 20) // max(1, field.n_near))
+    for first in range(0, used.size, n_together):
+        rows = used[first : first + n_together]
+        drawn, steps = field.draw(counts[rows], rng)
+        inputs.append(rows[drawn])
+        outputs.append((rows[drawn] * n_out // n_in + steps) % n_out)
+    return Topology.from_pairs(shape, np.concatenate(inputs), np.concatenate(outputs))
+
+
+class _Field:
+    """Draws places on a circle without replacement, with weights ``(1 + distance) ** -power``.
+
+    Every place has a key, an exponential random number divided by its weight; the places with the
+    smallest keys are the draw.  Near places get their keys at once.  For far places, events of a
+    Poisson process are drawn up to a time that grows until enough keys lie below it; the
+    first event of a place is its key.  So most far places need no random number.
+    """
+
+    def __init__(self, n_places: int, largest_count: int, power: float) -> None:
+        self.n_places = n_places
+        self.n_near = min(n_places, 2 * largest_count + 2)
+        # Steps 0, 1, -1, 2, -2, ...: by distance.
+        order = np.arange(n_places)
+        self.steps = np.where(order % 2 == 1, (order + 1) // 2, -(order // 2))
+        # Relative to the farthest of the near places, so that no weight overflows that matters.
+        logs = -power * np.log1p(np.abs(self.steps).astype(np.float64))
+        logs -= logs[self.n_near - 1]
+        self.near_logs = logs[: self.n_near]
+        self.far_ends = np.cumsum(np.exp(logs[self.n_near :]))
+        self.horizon = self._time_for(largest_count)
+
+    def _time_for(self, count: int) -> float:
+        """Return a time by which, on average, a few more than ``count`` places have an event."""
+        wanted = min(count + 3.0 * np.sqrt(count) + 3.0, 0.9 * self.n_near)
+        low, high = -800.0, 4.0
+        far = float(self.far_ends[-1]) if self.far_ends.size else 0.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            rates = np.exp(np.minimum(self.near_logs + middle, 50.0))
+            reached = -np.expm1(-rates).sum() + 0.5 * far * np.exp(middle)
+            low, high = (low, middle) if reached > wanted else (middle, high)
+        return float(np.exp(high))
+
+    def draw(self, counts: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return the index into ``counts`` and the step of every place drawn."""
+        n = counts.size
+        near = np.log(rng.exponential(size=(n, self.n_near))) - self.near_logs
+        rows = np.repeat(np.arange(n), self.n_near)
+        places = np.tile(np.arange(self.n_near), n)
+        keys = near.ravel()
+        if self.far_ends.size == 0:
+            return self._smallest(rows, places, keys, counts)
+        waiting, start, end = np.arange(n), 0.0, self.horizon
+        while waiting.size:
+            total = self.far_ends[-1] * (end - start)
+            n_events = rng.poisson(total, size=waiting.size)
+            uniform = rng.random(int(n_events.sum())) * self.far_ends[-1]
+            found = np.searchsorted(self.far_ends, uniform, side="right")
+            far_places = self.n_near + np.minimum(found, self.far_ends.size - 1)
+            times = start + (end - start) * rng.random(far_places.size)
+            rows = np.concatenate((rows, np.repeat(waiting, n_events)))
+            places = np.concatenate((places, far_places))
+            keys = np.concatenate((keys, np.log(times)))
+            rows, places, keys = self._first_events(rows, places, keys)
+            n_reached = np.bincount(rows[keys <= np.log(end)], minlength=n)
+            waiting = np.flatnonzero(n_reached < counts)
+            start, end = end, 2.0 * end
+        return self._smallest(rows, places, keys, counts)
+
+    def _first_events(
+        self, rows: IntArray, places: IntArray, keys: NDArray[np.float64]
+    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+        order = np.lexsort((keys, rows * self.n_places + places))
+        rows, places, keys = rows[order], places[order], keys[order]
+        is_first = np.diff(rows * self.n_places + places, prepend=-1) > 0
+        return rows[is_first], places[is_first], keys[is_first]
+
+    def _smallest(
+        self, rows: IntArray, places: IntArray, keys: NDArray[np.float64], counts: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        order = np.lexsort((keys, rows))
+        rows, places = rows[order], places[order]
+        first = np.searchsorted(rows, np.arange(counts.size))
+        chosen = np.arange(rows.size) - first[rows] < counts[rows]
+        return rows[chosen], self.steps[places[chosen]]
+
+
 def guided(
     shape: Shape, n_connections: int, strength: ArrayLike, *, seed: int, n_threads: int = 1
 ) -> Topology:

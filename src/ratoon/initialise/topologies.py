@@ -10,7 +10,7 @@ import numpy as np
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.initialise.counts import connections_wanted
-from ratoon.initialise.patterns import fan_in, scale_free, small_world
+from ratoon.initialise.patterns import brf, fan_in, scale_free, small_world
 from ratoon.kernels.absent import slots_of
 from ratoon.memory import require_memory
 from ratoon.rng import derive_generator, derive_seed
@@ -20,6 +20,7 @@ PATTERNS: dict[str, Callable[..., Topology]] = {
     "fan_in": fan_in,
     "small_world": small_world,
     "scale_free": scale_free,
+    "brf": brf,
 }
 STARTS = ("exact", "paper", *PATTERNS)
 
@@ -49,8 +50,8 @@ def start_topology(
         ``"exact"`` draws exactly the requested number of distinct positions, all sets of them
         being equally likely (Erdős-Rényi).  ``"paper"`` draws them *with repetition*, as the
         released code does, which gives fewer connections if a layer is nearly full.
-        ``"fan_in"``, ``"small_world"`` and ``"scale_free"`` are the functions of these names in
-        `ratoon.initialise.patterns`, with their defaults.
+        ``"fan_in"``, ``"small_world"``, ``"scale_free"`` and ``"brf"`` are the functions of these
+        names in `ratoon.initialise.patterns`, with their defaults.
     n_threads : int
         Does not change the result.
 

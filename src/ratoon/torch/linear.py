@@ -27,7 +27,7 @@ class SparseLinear(SparseConnections):
         Whether outputs have a bias, initially 0.
     seed : int, default=0
         Seed of the topology and the initial weights.
-    start : {"exact", "paper"}, default="exact"
+    start : {"exact", "paper", "fan_in", "small_world", "scale_free", "brf"}, default="exact"
         How connections are drawn (see `ratoon.initialise.start_topology`).
     init : {"he", "set", "zero"}, default="he"
         How initial weights are drawn.
