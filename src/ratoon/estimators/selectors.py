@@ -17,7 +17,7 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.inspection import relative_strength
 from ratoon.estimators.threads import threads_for
-from ratoon.evolution import SET
+from ratoon.evolution import SET, RewiringHasNoEffectWarning
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples, targets_or_labels
 from ratoon.samples.in_memory import wrap
@@ -281,6 +281,8 @@ def _strength(model: Any, x: Any, y: Array, rows: Array, seed: int, propagate: b
     with warnings.catch_warnings():
         # Features that are constant in a fold have strength 0 there.
         warnings.simplefilter("ignore", ConstantFeatureWarning)
+        # With few features the layers of the default network are full.
+        warnings.simplefilter("ignore", RewiringHasNoEffectWarning)
         fitted.fit(x[rows], y[rows])
     if hasattr(fitted, "feature_strength"):
         return np.asarray(fitted.feature_strength(propagate=propagate), dtype=np.float64)
