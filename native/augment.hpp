@@ -47,12 +47,20 @@ struct Augment {
                 std::fill_n(pixels, end - begin, X(0));
             } else {
                 const X* source = image + (number - change.down) * line;
-                for (Index e = begin; e < end; ++e) {
-                    const Index x = e / inner - change.right;
-                    const Index place = change.flip ? width - 1 - x : x;
-                    pixels[e - begin] =
-                        e >= from && e < to ? source[place * inner + e % inner] : X(0);
+                const Index low = std::clamp(from, begin, end), high = std::clamp(to, low, end);
+                std::fill_n(pixels, low - begin, X(0));
+                if (!change.flip) {
+                    std::copy_n(source + low - change.right * inner, high - low,
+                                pixels + low - begin);
+                } else {
+                    Index i = low % inner;
+                    Index pixel = (width - 1 - low / inner + change.right) * inner;
+                    for (Index e = low; e < high; ++e) {
+                        pixels[e - begin] = source[pixel + i];
+                        if (++i == inner) i = 0, pixel -= inner;
+                    }
                 }
+                std::fill_n(pixels + high - begin, end - high, X(0));
             }
             at += end - begin;
         }

@@ -6,9 +6,11 @@ from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators import load as load
+from ratoon.samples.augment import Augment as Augment
 
 __version__: str
 __all__ = [
+    "Augment",
     "SparseAutoencoderSelector",
     "SparseBernoulliRBM",
     "SparseFeatureSelector",
