@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 
 from ratoon.cli.compare import network_grids, networks
-from ratoon.experiments.compare import classical, compare
+from ratoon.experiments.compare import compare, rivals
 from ratoon.experiments.nested import classical_grids, nested
 
 
@@ -62,7 +62,7 @@ def test_test_rows_are_not_used_to_choose_settings():
 
 
 def test_every_grid_fits_its_method(data):
-    methods = {**networks(), **classical(4)}
+    methods = {**networks(), **rivals(["all"], 4)}
     grids = {**network_grids(), **classical_grids(4)}
     assert set(grids) <= set(methods)
     for name, grid in grids.items():

@@ -17,9 +17,10 @@ Grid = Mapping[str, Sequence[Any]]
 
 
 def classical_grids(n_features: int) -> dict[str, Grid]:
-    """Return the settings to choose from for the pipelines of `classical`.
+    """Return the settings to choose from for the methods of `rivals`.
 
-    Ridge has none: it chooses its penalty by leave-one-out cross-validation.
+    Ridge has none: it chooses its penalty by leave-one-out cross-validation.  IWSS has none either,
+    and mrPSVM chooses the number of features itself.
     """
     sizes = sorted({min(k, n_features) for k in (20, 200, 1000)})
     return {
@@ -29,6 +30,7 @@ def classical_grids(n_features: int) -> dict[str, Grid]:
             "linearsvc__C": (0.001, 0.03, 1.0),
         },
         "random forest": {"max_features": ("sqrt", 0.1)},
+        "mrPSVM": {"nu": (0.001, 0.03, 1.0)},
     }
 
 
