@@ -29,6 +29,7 @@ STRATEGIES = {
     "set": evolution.SET(),
     "rigl": evolution.RigL(),
     "gse": evolution.GSE(),
+    "mest": evolution.MEST(memory="soft"),
     "snfs": evolution.SNFS(zeta=0.3),
     "dsr": evolution.DSR(threshold=0.25),
     "deep-r": evolution.DeepR(alpha=20.0),

@@ -59,6 +59,7 @@ FIELDS = {
     "static": "",
     "rigl": "zeta every until anneal",
     "gse": "zeta sample every until anneal",
+    "mest": "zeta gradient_weight growth memory every until anneal",
     "snfs": "zeta momentum max_columns every until anneal",
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",

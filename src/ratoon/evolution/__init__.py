@@ -26,6 +26,7 @@ from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
 from ratoon.evolution.contrib.gse import GSE as GSE
 from ratoon.evolution.contrib.lottery import find_ticket as find_ticket
+from ratoon.evolution.contrib.mest import MEST as MEST
 from ratoon.evolution.contrib.nest import NeST as NeST
 from ratoon.evolution.contrib.neuron_pruning import NeuronPruning as NeuronPruning
 from ratoon.evolution.guided import GuidedSET as GuidedSET
@@ -43,6 +44,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "rigl": RigL,
     "gse": GSE,
     "snfs": SNFS,
+    "mest": MEST,
     "dsr": DSR,
     "deep_r": DeepR,
     "nest": NeST,
