@@ -54,10 +54,10 @@ def test_the_defaults_of_the_papers_do_not_change():
 
 # The order of fields is part of the interface: for positional arguments and in model files.
 FIELDS = {
-    "set": "zeta grown every until anneal",
+    "set": "zeta grown every until anneal removal",
     "guided_set": "strength power zeta grown every until anneal",
     "static": "",
-    "rigl": "zeta every until anneal",
+    "rigl": "zeta every until anneal removal",
     "gse": "zeta sample every until anneal",
     "mest": "zeta gradient_weight growth memory every until anneal",
     "snfs": "zeta momentum max_columns every until anneal",
