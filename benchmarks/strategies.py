@@ -43,6 +43,7 @@ BUSY: dict[str, dict[str, Any]] = {
     "rigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "gse": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "mest": {"until": 1.0, "anneal": "constant"},
+    "granet": {"every": 1000 // EPOCHS, "anneal": "constant"},
     "snfs": {"anneal": "constant"},
     "dsr": {"every": STEPS, "threshold": 0.05},
     "deep_r": {"every": STEPS, "alpha": 0.1},

@@ -30,13 +30,14 @@ STRATEGIES = {
     "rigl": evolution.RigL(),
     "gse": evolution.GSE(),
     "mest": evolution.MEST(memory="soft"),
+    "granet": evolution.GraNet(final=0.5, zeta=0.3),
     "snfs": evolution.SNFS(zeta=0.3),
     "dsr": evolution.DSR(threshold=0.25),
     "deep-r": evolution.DeepR(alpha=20.0),
     "nest": evolution.NeST(peak=2.0),
     "neuron-pruning": evolution.NeuronPruning(warm_up=0.0, prune_every=1, percentile=25.0),
 }
-BY_GRADIENT = {"rigl", "gse", "snfs", "nest"}
+BY_GRADIENT = {"rigl", "gse", "granet", "snfs", "nest"}
 
 
 def network(name):

@@ -60,6 +60,7 @@ FIELDS = {
     "rigl": "zeta every until anneal removal",
     "gse": "zeta sample every until anneal",
     "mest": "zeta gradient_weight growth memory every until anneal",
+    "granet": "final zeta scope prune_until every until anneal",
     "snfs": "zeta momentum max_columns every until anneal",
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",

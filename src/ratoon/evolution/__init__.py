@@ -24,6 +24,7 @@ from ratoon.evolution.clock import Clock as Clock
 from ratoon.evolution.clock import RewiringSchedule as RewiringSchedule
 from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
+from ratoon.evolution.contrib.granet import GraNet as GraNet
 from ratoon.evolution.contrib.gse import GSE as GSE
 from ratoon.evolution.contrib.lottery import find_ticket as find_ticket
 from ratoon.evolution.contrib.mest import MEST as MEST
@@ -46,6 +47,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "snfs": SNFS,
     "mest": MEST,
     "dsr": DSR,
+    "granet": GraNet,
     "deep_r": DeepR,
     "nest": NeST,
     "neuron_pruning": NeuronPruning,

@@ -87,8 +87,8 @@ class Strategy(Protocol):
     -----
     A layer in which every allowed position is a connection cannot grow.  Training and the
     strategies of this package leave such a layer unchanged, without a warning: at a density of 1
-    a strategy has no effect.  `NeuronPruning`, which only prunes, and `NeST`, which also prunes,
-    are the exceptions.
+    a strategy has no effect.  `NeuronPruning`, which only prunes, and `NeST` and `GraNet`, which
+    also prune, are the exceptions.
     """
 
     @property
