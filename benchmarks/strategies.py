@@ -41,6 +41,7 @@ EPOCHS = 4
 BUSY: dict[str, dict[str, Any]] = {
     "guided_set": {"every": 1000 // EPOCHS, "until": 1.0, "anneal": "constant"},
     "rigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
+    "srigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "gse": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "mest": {"until": 1.0, "anneal": "constant"},
     "granet": {"every": 1000 // EPOCHS, "anneal": "constant"},

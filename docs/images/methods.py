@@ -28,6 +28,7 @@ STRATEGIES = {
     "static": evolution.Static(),
     "set": evolution.SET(),
     "rigl": evolution.RigL(),
+    "srigl": evolution.SRigL(gamma=0.6),
     "gse": evolution.GSE(),
     "mest": evolution.MEST(memory="soft"),
     "granet": evolution.GraNet(final=0.5, zeta=0.3),
@@ -37,7 +38,7 @@ STRATEGIES = {
     "nest": evolution.NeST(peak=2.0),
     "neuron-pruning": evolution.NeuronPruning(warm_up=0.0, prune_every=1, percentile=25.0),
 }
-BY_GRADIENT = {"rigl", "gse", "granet", "snfs", "nest"}
+BY_GRADIENT = {"rigl", "srigl", "gse", "granet", "snfs", "nest"}
 
 
 def network(name):

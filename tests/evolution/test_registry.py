@@ -58,6 +58,7 @@ FIELDS = {
     "guided_set": "strength power zeta grown every until anneal",
     "static": "",
     "rigl": "zeta every until anneal removal",
+    "srigl": "zeta gamma every until anneal",
     "gse": "zeta sample every until anneal",
     "mest": "zeta gradient_weight growth memory every until anneal",
     "granet": "final zeta scope prune_until every until anneal",

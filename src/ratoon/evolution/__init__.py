@@ -30,6 +30,7 @@ from ratoon.evolution.contrib.lottery import find_ticket as find_ticket
 from ratoon.evolution.contrib.mest import MEST as MEST
 from ratoon.evolution.contrib.nest import NeST as NeST
 from ratoon.evolution.contrib.neuron_pruning import NeuronPruning as NeuronPruning
+from ratoon.evolution.contrib.srigl import SRigL as SRigL
 from ratoon.evolution.guided import GuidedSET as GuidedSET
 from ratoon.evolution.rigl import RigL as RigL
 from ratoon.evolution.set import SET as SET
@@ -43,6 +44,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "guided_set": GuidedSET,
     "static": Static,
     "rigl": RigL,
+    "srigl": SRigL,
     "gse": GSE,
     "snfs": SNFS,
     "mest": MEST,
