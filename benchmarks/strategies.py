@@ -48,6 +48,7 @@ BUSY: dict[str, dict[str, Any]] = {
     "snfs": {"anneal": "constant"},
     "dsr": {"every": STEPS, "threshold": 0.05},
     "deep_r": {"every": STEPS, "alpha": 0.1},
+    "wast": {"every": STEPS},
     "neuron_pruning": {"warm_up": 0.0, "prune_every": 1},
 }
 """Settings that make every strategy rewire after every epoch, as much as it would at first."""

@@ -36,9 +36,11 @@ STRATEGIES = {
     "dsr": evolution.DSR(threshold=0.25),
     "deep-r": evolution.DeepR(alpha=20.0),
     "nest": evolution.NeST(peak=2.0),
+    "wast": evolution.WAST(),
+    "neurofs": evolution.NeuroFS(6),
     "neuron-pruning": evolution.NeuronPruning(warm_up=0.0, prune_every=1, percentile=25.0),
 }
-BY_GRADIENT = {"rigl", "srigl", "gse", "granet", "snfs", "nest"}
+BY_GRADIENT = {"rigl", "srigl", "gse", "granet", "snfs", "nest", "neurofs"}
 
 
 def network(name):

@@ -66,6 +66,8 @@ FIELDS = {
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",
     "nest": "peak final grow_until prune_until neuron_growth pairs birth_strength every",
+    "wast": "zeta sensitivity_weight sensitivity every until anneal",
+    "neurofs": "n_features zeta zeta_inputs momentum remove_until every until anneal",
     "neuron_pruning": "percentile warm_up prune_every base",
 }
 

@@ -29,8 +29,10 @@ from ratoon.evolution.contrib.gse import GSE as GSE
 from ratoon.evolution.contrib.lottery import find_ticket as find_ticket
 from ratoon.evolution.contrib.mest import MEST as MEST
 from ratoon.evolution.contrib.nest import NeST as NeST
+from ratoon.evolution.contrib.neurofs import NeuroFS as NeuroFS
 from ratoon.evolution.contrib.neuron_pruning import NeuronPruning as NeuronPruning
 from ratoon.evolution.contrib.srigl import SRigL as SRigL
+from ratoon.evolution.contrib.wast import WAST as WAST
 from ratoon.evolution.guided import GuidedSET as GuidedSET
 from ratoon.evolution.rigl import RigL as RigL
 from ratoon.evolution.set import SET as SET
@@ -53,6 +55,8 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "deep_r": DeepR,
     "nest": NeST,
     "neuron_pruning": NeuronPruning,
+    "wast": WAST,
+    "neurofs": NeuroFS,
 }
 """Every strategy by name.  The contract suite runs over all of them."""
 
