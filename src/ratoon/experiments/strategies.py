@@ -45,6 +45,9 @@ RENAMED = {"set_settling": "annealed_set"}
 LEFT_OUT = ("guided_set",)
 """Strategies that need feature strengths, which only estimators compute."""
 
+SELECTING = ("wast", "neurofs")
+"""Strategies that select features: compared only if they are named."""
+
 _CLIP = 10.0
 
 
@@ -88,7 +91,9 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 
 
 def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
-    """Return strategies by name, or all except `LEFT_OUT`, with settings for short trainings.
+    """Return strategies by name, or all in question, with settings for short trainings.
+
+    Without names these are all but `LEFT_OUT` and `SELECTING`.
 
     Examples
     --------
@@ -98,7 +103,8 @@ def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
     makers = {**STRATEGIES, **SETTINGS}
     for name in LEFT_OUT:
         del makers[name]
-    wanted = list(makers) if names is None else [_renamed(name.strip()) for name in names]
+    usual = [name for name in makers if name not in SELECTING]
+    wanted = usual if names is None else [_renamed(name.strip()) for name in names]
     if unknown := [name for name in wanted if name not in makers]:
         raise InvalidParameterError(
             f"there is no strategy {unknown[0]!r}; there are {', '.join(makers)}."
