@@ -41,11 +41,15 @@ EPOCHS = 4
 BUSY: dict[str, dict[str, Any]] = {
     "guided_set": {"every": 1000 // EPOCHS, "until": 1.0, "anneal": "constant"},
     "rigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
+    "srigl": {"every": STEPS, "until": 1.0, "anneal": "constant"},
     "gse": {"every": STEPS, "until": 1.0, "anneal": "constant"},
+    "mest": {"until": 1.0, "anneal": "constant"},
+    "granet": {"every": 1000 // EPOCHS, "anneal": "constant"},
     "snfs": {"anneal": "constant"},
     "cht": {"overlap": 1.0},
     "dsr": {"every": STEPS, "threshold": 0.05},
     "deep_r": {"every": STEPS, "alpha": 0.1},
+    "wast": {"every": STEPS},
     "neuron_pruning": {"warm_up": 0.0, "prune_every": 1},
 }
 """Settings that make every strategy rewire after every epoch, as much as it would at first."""

@@ -11,6 +11,8 @@
 #include "absent.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -201,6 +203,143 @@ class Search {
     Pool<T> pool_;
 };
 
+// The best candidates of one output; one thread works on it.
+template <typename T>
+class OutputPool {
+  public:
+    explicit OutputPool(Index count = 0) : count_(std::size_t(count)) {}
+    T least() const { return worst_.magnitude; }
+    bool may_hold(const Candidate<T>& candidate) const { return better(candidate, worst_); }
+    void add(const Candidate<T>& candidate) {
+        kept_.push_back(candidate);
+        if (kept_.size() >= 2 * count_ + 16) shrink();
+    }
+    std::vector<Candidate<T>>& best() {
+        shrink();
+        return kept_;
+    }
+
+  private:
+    void shrink() {
+        if (kept_.size() < count_) return;
+        std::nth_element(kept_.begin(), kept_.begin() + Index(count_) - 1, kept_.end(), better<T>);
+        kept_.resize(count_);
+        worst_ = kept_.back();
+    }
+
+    std::size_t count_;
+    std::vector<Candidate<T>> kept_;
+    Candidate<T> worst_{std::numeric_limits<T>::min(), ~0u, ~0u};
+};
+
+// The search for every output on its own.  A panel of outputs belongs to one task, which visits
+// inputs from the largest norm to the smallest and ends when no later one can be among the best of
+// any of its outputs.  Outputs of one panel have similar norms, so that they end together.
+template <typename T>
+class SearchPerOutput {
+  public:
+    SearchPerOutput(const Topology& topology, std::span<const Index> kept,
+                    const Factors<T>& factors, std::span<const Index> counts)
+        : factors_(factors),
+          counts_(counts),
+          n_in_(topology.grid().n_in),
+          n_out_(topology.grid().n_out),
+          occupied_(topology, kept),
+          inputs_(sorted_by_norm(factors.x, n_in_, factors.depth)),
+          outputs_(sorted_by_norm(factors.d, n_out_, factors.depth)),
+          slack_(1 + 4 * double(factors.depth + 16) * std::numeric_limits<T>::epsilon()) {
+        std::erase_if(outputs_.neurons, [&](std::uint32_t j) { return counts[j] == 0; });
+    }
+
+    std::vector<Index> run(int n_threads, const ShouldStop& should_stop) {
+        const Index n_panels = divided_up(outputs_.size(), kPanel);
+        const Index per_panel = inputs_.size() * kPanel;
+        // Some tens of milliseconds of work between two questions.
+        constexpr Index kProducts = Index(1) << 27;
+        const Index n_together =
+            std::max<Index>(n_threads, kProducts / std::max<Index>(1, per_panel * factors_.depth));
+        std::vector<std::vector<Index>> found(static_cast<std::size_t>(n_panels));
+        for (Index first = 0; first < n_panels; first += n_together) {
+            const Index n = std::min(n_together, n_panels - first);
+            run_tasks(n, n * per_panel, n_threads,
+                      [&](Index p) { found[std::size_t(first + p)] = search(first + p); });
+            if (should_stop && should_stop()) throw DrawStopped{};
+        }
+        std::vector<Index> positions;
+        for (auto& part : found) {
+            positions.insert(positions.end(), part.begin(), part.end());
+            part = {};
+        }
+        std::sort(positions.begin(), positions.end());
+        return positions;
+    }
+
+  private:
+    std::vector<Index> search(Index panel) const {
+        const Index first = panel * kPanel, depth = factors_.depth;
+        const Index n = std::min(kPanel, outputs_.size() - first);
+        std::vector<T> numbers(std::size_t(kPanel * depth), T(0));
+        std::vector<OutputPool<T>> pools;
+        for (Index k = 0; k < n; ++k) {
+            const Index output = outputs_.neurons[std::size_t(first + k)];
+            for (Index c = 0; c < depth; ++c) {
+                numbers[std::size_t(c * kPanel + k)] = factors_.d[output * depth + c];
+            }
+            pools.emplace_back(std::min(counts_[std::size_t(output)], n_in_));
+        }
+        const double norm = norm_of(outputs_.neurons[std::size_t(first)]);
+        const Panels<T> panels{numbers.data(), depth};
+        const std::vector<T> nothing(std::size_t(depth), T(0));
+        std::array<Hit<T>, kScanRows * kPanel> places;
+        for (Index i = 0; i < inputs_.size(); i += kScanRows) {
+            T least = pools[0].least();
+            for (const auto& pool : pools) least = std::min(least, pool.least());
+            if (inputs_.norms[std::size_t(i)] * norm * slack_ < double(least)) break;
+            const T* rows[kScanRows];
+            for (Index r = 0; r < kScanRows; ++r) {
+                rows[r] = i + r < inputs_.size()
+                              ? factors_.x + Index(inputs_.neurons[std::size_t(i + r)]) * depth
+                              : nothing.data();
+            }
+            Hits<T> hits{places.data(), Index(places.size()), 0};
+            kernels<T>().scan(rows, panels, 0, 1, least, hits);
+            for (Index h = 0; h < hits.size; ++h) {
+                const Hit<T>& hit = places[std::size_t(h)];
+                const std::uint32_t output = outputs_.neurons[std::size_t(first + hit.column)];
+                const Candidate<T> candidate{hit.magnitude,
+                                             inputs_.neurons[std::size_t(i + hit.row)], output};
+                OutputPool<T>& pool = pools[hit.column];
+                if (pool.may_hold(candidate) && !occupied_(candidate.input, output)) {
+                    pool.add(candidate);
+                }
+            }
+        }
+        std::vector<Index> positions;
+        for (auto& pool : pools) {
+            for (const auto& best : pool.best()) {
+                positions.push_back(Index(best.input) * n_out_ + best.output);
+            }
+        }
+        return positions;
+    }
+
+    double norm_of(Index output) const {
+        double sum = 0;
+        for (Index c = 0; c < factors_.depth; ++c) {
+            const double number = factors_.d[output * factors_.depth + c];
+            sum += number * number;
+        }
+        return std::sqrt(sum);
+    }
+
+    const Factors<T>& factors_;
+    std::span<const Index> counts_;
+    Index n_in_, n_out_;
+    Occupied occupied_;
+    ByNorm inputs_, outputs_;  // the norms of outputs are not used: some outputs are left out
+    double slack_;
+};
+
 }  // namespace
 
 void check_kept(const Topology& topology, std::span<const Index> kept) {
@@ -268,6 +407,31 @@ Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> ke
     return positions;
 }
 
+template <typename T>
+Buffer<Index> largest_absent_per_output(const Topology& topology, std::span<const Index> kept,
+                                        const Factors<T>& factors, std::span<const Index> counts,
+                                        int n_threads, const ShouldStop& should_stop) {
+    check_kept(topology, kept);
+    if (Index(counts.size()) != topology.grid().n_out) {
+        throw std::invalid_argument("counts needs one number per output");
+    }
+    for (Index count : counts) {
+        if (count < 0) throw std::invalid_argument("a negative number of connections is asked for");
+    }
+    if (factors.depth == 0) return {};
+    SearchPerOutput<T> search(topology, kept, factors, counts);
+    const std::vector<Index> found = search.run(n_threads, should_stop);
+    Buffer<Index> positions(Index(found.size()));
+    std::copy(found.begin(), found.end(), positions.data());
+    return positions;
+}
+
+template Buffer<Index> largest_absent_per_output(const Topology&, std::span<const Index>,
+                                                 const Factors<float>&, std::span<const Index>, int,
+                                                 const ShouldStop&);
+template Buffer<Index> largest_absent_per_output(const Topology&, std::span<const Index>,
+                                                 const Factors<double>&, std::span<const Index>,
+                                                 int, const ShouldStop&);
 template Buffer<Index> largest_absent(const Topology&, std::span<const Index>,
                                       const Factors<float>&, Index, int);
 template Buffer<Index> largest_absent(const Topology&, std::span<const Index>,

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "draw.hpp"
 #include "topology.hpp"
 
 namespace ratoon {
@@ -26,6 +27,14 @@ struct Factors {
 template <typename T>
 Buffer<Index> largest_absent(const Topology& topology, std::span<const Index> kept,
                              const Factors<T>& factors, Index count, int n_threads);
+
+// The same for every output on its own: `counts[j]` positions of output j.  Of equal magnitudes the
+// lower position; ascending; exact.  Memory: about 50 bytes per position returned.  Throws
+// DrawStopped.
+template <typename T>
+Buffer<Index> largest_absent_per_output(const Topology& topology, std::span<const Index> kept,
+                                        const Factors<T>& factors, std::span<const Index> counts,
+                                        int n_threads, const ShouldStop& should_stop = {});
 
 // Those of the given positions that the slots `kept` (ascending) leave empty, in the given order.
 Buffer<Index> empty_among(const Topology& topology, std::span<const Index> kept,

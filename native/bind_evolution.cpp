@@ -37,6 +37,20 @@ nb::tuple bound_best_by_paths(const Topology& topology, Vector<const Index> kept
     return nb::make_tuple(to_numpy(std::move(found.positions)), to_numpy(std::move(found.values)));
 }
 
+template <typename T>
+auto bound_largest_per_output(const Topology& topology, Vector<const Index> kept, Rows<const T> x,
+                              Rows<const T> d, Vector<const Index> counts, int n_threads) {
+    require(Index(x.shape(0)) == topology.grid().n_in, "x needs one row per input");
+    require(Index(d.shape(0)) == topology.grid().n_out, "d needs one row per output");
+    require(x.shape(1) == d.shape(1), "x and d need as many columns");
+    require_size(counts, topology.grid().n_out, "counts");
+    return to_numpy(interruptible([&](const ShouldStop& should_stop) {
+        return largest_absent_per_output<T>(topology, as_span(kept),
+                                            {x.data(), d.data(), Index(x.shape(1))},
+                                            as_span(counts), n_threads, should_stop);
+    }));
+}
+
 }  // namespace
 
 void bind_evolution(nb::module_& m) {
@@ -46,6 +60,12 @@ void bind_evolution(nb::module_& m) {
           "x"_a.noconvert(), "d"_a.noconvert(), "count"_a, "n_threads"_a);
     m.def("best_by_paths", &bound_best_by_paths, "topology"_a, "kept"_a.noconvert(), "score"_a,
           "count"_a, "seed"_a.none(), "allowed"_a.none(), "n_threads"_a);
+    m.def("largest_absent_per_output", &bound_largest_per_output<float>, "topology"_a,
+          "kept"_a.noconvert(), "x"_a.noconvert(), "d"_a.noconvert(), "counts"_a.noconvert(),
+          "n_threads"_a);
+    m.def("largest_absent_per_output", &bound_largest_per_output<double>, "topology"_a,
+          "kept"_a.noconvert(), "x"_a.noconvert(), "d"_a.noconvert(), "counts"_a.noconvert(),
+          "n_threads"_a);
     m.def(
         "empty_among",
         [](const Topology& topology, Vector<const Index> kept, Vector<const Index> positions) {

@@ -29,15 +29,20 @@ STRATEGIES = {
     "static": evolution.Static(),
     "set": evolution.SET(),
     "rigl": evolution.RigL(),
+    "srigl": evolution.SRigL(gamma=0.6),
     "gse": evolution.GSE(),
+    "mest": evolution.MEST(memory="soft"),
+    "granet": evolution.GraNet(final=0.5, zeta=0.3),
     "snfs": evolution.SNFS(zeta=0.3),
     "cht": evolution.CHT(),
     "dsr": evolution.DSR(threshold=0.25),
     "deep-r": evolution.DeepR(alpha=20.0),
     "nest": evolution.NeST(peak=2.0),
+    "wast": evolution.WAST(),
+    "neurofs": evolution.NeuroFS(6),
     "neuron-pruning": evolution.NeuronPruning(warm_up=0.0, prune_every=1, percentile=25.0),
 }
-BY_GRADIENT = {"rigl", "gse", "snfs", "nest"}
+BY_GRADIENT = {"rigl", "srigl", "gse", "granet", "snfs", "nest", "neurofs"}
 
 
 def network(name):

@@ -84,6 +84,11 @@ void evolve(Bytes& bytes, TopologyPtr topology) {
                 const Buffer<Index> found =
                     largest_absent<T>(*topology, kept, {x.data(), d.data(), depth}, count, threads);
                 must(found.size() <= count, "no more than asked for");
+                const std::vector<Index> counts(std::size_t(grid.n_out), count % 7);
+                const Buffer<Index> each = largest_absent_per_output<T>(
+                    *topology, kept, {x.data(), d.data(), depth}, counts, threads);
+                must(each.size() <= count % 7 * grid.n_out, "no more than asked for");
+                check_positions(grid, {each.data(), std::size_t(each.size())});
                 const std::span<const Index> positions(found.data(), std::size_t(found.size()));
                 check_positions(grid, positions);
                 const GrownAt grown = grow_at(*topology, kept, positions);

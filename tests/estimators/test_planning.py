@@ -7,6 +7,7 @@ import pytest
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.estimators.planning import measured_speed, workspace_bytes
+from ratoon.evolution import MEST, NeST
 from ratoon.network import SparseMLP
 from ratoon.training import Callback
 from tests.processes import IS_SANITIZED, run_python
@@ -122,3 +123,16 @@ def test_the_estimated_time_has_the_right_order_of_magnitude():
     model.fit(X, y)
     # Only the order of magnitude matters: minutes must not become hours.
     assert 0.2 < plan.seconds_per_epoch / min(epochs.seconds) < 5.0
+
+
+@pytest.mark.parametrize(
+    ("evolution", "peak"), [("set", 1.0), (MEST(memory="soft", zeta=0.5), 1.5), (NeST(), 3.0)]
+)
+def test_the_planned_memory_is_that_of_the_most_connections(evolution, peak):
+    settings = {"density": 0.1, "solver": "sgd", "max_iter": 5}
+    fixed = SparseMLPClassifier((400,), evolution="static", **settings).plan(300, n_outputs=2)
+    other = SparseMLPClassifier((400,), evolution=evolution, **settings).plan(300, n_outputs=2)
+    assert other.n_connections == fixed.n_connections
+    per_connection = 4 + 8 + 8  # index, weight, momentum
+    more = other.parameter_bytes - fixed.parameter_bytes
+    assert more == round((peak - 1.0) * fixed.n_connections) * per_connection

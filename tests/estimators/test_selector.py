@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.selectors import stability_index, training_rows
+from ratoon.evolution import NeuroFS
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,17 @@ def test_random_rankings_have_a_stability_of_about_0():
     assert abs(stability_index(rankings, 10)) < 0.01
     assert np.isnan(stability_index(rankings[:1], 10))
     assert np.isnan(stability_index(rankings, 50))
+
+
+def test_the_autoencoder_is_rewired_by_the_given_strategy():
+    rng = np.random.default_rng(1)
+    shared = rng.normal(size=(150, 1))
+    x = np.hstack([rng.normal(size=(150, 30)), shared + 0.3 * rng.normal(size=(150, 5))])
+    given = SparseAutoencoderSelector(5, n_repeats=2, random_state=0, evolution=NeuroFS(5)).fit(x)
+    assert given.get_support(indices=True).tolist() == [30, 31, 32, 33, 34]
+    assert (np.count_nonzero(given.strengths_, axis=1) == 5).all(), "no other input is left"
+    with pytest.raises(InvalidParameterError, match=r"`zeta=0\.5` is for SET"):
+        SparseAutoencoderSelector(zeta=0.5, evolution="rigl").fit(x)
 
 
 def test_the_autoencoder_selects_correlated_features_without_labels():

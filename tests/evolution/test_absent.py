@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ratoon.kernels import available_isas, use_isa
-from ratoon.kernels.absent import empty_among, grow_at, laid_out, largest_absent, slots_of
+from ratoon.kernels.absent import (
+    empty_among,
+    grow_at,
+    laid_out,
+    largest_absent,
+    largest_absent_per_output,
+    slots_of,
+)
 from ratoon.topology import GROWN, Rewiring, Topology
 from tests.evolution.cases import positions_of
 
@@ -18,6 +25,17 @@ def dense_largest(topology, kept, x, d, count):
     scores[topology.positions[kept]] = 0
     order = np.argsort(-scores, kind="stable")[:count]
     return np.sort(order[scores[order] > 0])
+
+
+def dense_largest_per_output(topology, kept, x, d, counts):
+    """Return the same from the whole product; integers in x and d make it exact."""
+    scores = np.abs(x @ d.T)
+    scores[np.unravel_index(topology.positions[kept], scores.shape)] = 0
+    found = []
+    for j, count in enumerate(counts):
+        order = np.argsort(-scores[:, j], kind="stable")[:count]
+        found += [i * d.shape[0] + j for i in order[scores[order, j] > 0]]
+    return np.sort(np.array(found, dtype=np.int64))
 
 
 @st.composite
@@ -41,6 +59,68 @@ def test_the_search_equals_a_sort_of_the_dense_gradient(search, n_threads):
     topology, kept, x, d, count = search
     found = largest_absent(topology, kept, x, d, count, n_threads=n_threads)
     assert_array_equal(found, dense_largest(topology, kept, x, d, count))
+
+
+@given(searches(), st.integers(1, 3), st.integers(0, 2**32))
+def test_the_search_per_output_equals_a_sort_of_every_column(search, n_threads, seed):
+    topology, kept, x, d, _ = search
+    counts = np.random.default_rng(seed).integers(0, x.shape[0] + 3, size=d.shape[0])
+    found = largest_absent_per_output(topology, kept, x, d, counts, n_threads=n_threads)
+    assert_array_equal(found, dense_largest_per_output(topology, kept, x, d, counts))
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("depth", [1, 5, 40])
+def test_large_layers_agree_per_output_on_every_instruction_set(isa, depth):
+    rng = np.random.default_rng(depth)
+    topology = Topology.random((1500, 1100), 8000, seed=1)
+    kept = np.arange(0, 8000, 2)
+    x = rng.integers(-99, 100, size=(1500, depth)).astype(np.float32)
+    d = rng.integers(-99, 100, size=(1100, depth)).astype(np.float32)
+    x[rng.random(1500) < 0.3] = 0
+    d *= rng.integers(0, 4, size=(1100, 1))  # so that norms differ, and some are 0
+    counts = rng.integers(0, 9, size=1100)
+    counts[:5] = [0, 1, 2000, 700, 10**15]
+    use_isa(isa)
+    try:
+        found = largest_absent_per_output(topology, kept, x, d, counts, n_threads=2)
+    finally:
+        use_isa("auto")
+    assert_array_equal(found, dense_largest_per_output(topology, kept, x, d, counts))
+
+
+def test_equal_gradients_give_the_lowest_inputs_of_every_output():
+    topology = Topology.from_pairs((3000, 50), [1], [7])
+    ones = np.ones((3000, 1), dtype=np.float32), np.ones((50, 1), dtype=np.float32)
+    found = largest_absent_per_output(topology, np.arange(1), *ones, np.full(50, 2))
+    expected = list(range(50)) + [50 + j for j in range(50) if j != 7] + [107]
+    assert_array_equal(found, np.sort(expected))
+
+
+def test_nan_gradients_are_never_chosen_for_an_output():
+    topology = Topology.random((4, 4), 0, seed=0)
+    x, d = np.ones((4, 2)), np.ones((4, 2))
+    x[1, 0] = d[2, 1] = np.nan
+    found = largest_absent_per_output(topology, np.arange(0), x, d, np.full(4, 4))
+    assert_array_equal(found, [0, 1, 3, 8, 9, 11, 12, 13, 15])
+
+
+@pytest.mark.parametrize("wrong", ["rows", "columns", "kept", "counts", "negative"])
+def test_arrays_of_inconsistent_sizes_are_refused_per_output(wrong):
+    topology = Topology.random((5, 4), 6, seed=0)
+    x, d, kept, counts = np.ones((5, 2)), np.ones((4, 2)), np.arange(6), np.ones(4, dtype=int)
+    if wrong == "rows":
+        d = d[:3]
+    if wrong == "columns":
+        d = d[:, :1]
+    if wrong == "kept":
+        kept = kept + 1
+    if wrong == "counts":
+        counts = counts[:3]
+    if wrong == "negative":
+        counts[1] = -1
+    with pytest.raises(ValueError):
+        largest_absent_per_output(topology, kept, x, d, counts)
 
 
 @pytest.mark.parametrize("isa", available_isas())

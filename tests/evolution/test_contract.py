@@ -15,10 +15,11 @@ EAGER = {
     "dsr": {"threshold": 0.3},
     "neuron_pruning": {"warm_up": 0.0, "prune_every": 1},
     "snfs": {"max_columns": 16},
+    "neurofs": {"n_features": 20},
 }
 # Where nothing is listed, every layer keeps its number of connections.
 KEEPS = {"snfs": "total", "dsr": "total", "deep_r": "total", "nest": "budget", "chtss": "budget"}
-KEEPS["neuron_pruning"] = "fewer"
+KEEPS |= {"neuron_pruning": "fewer", "granet": "budget", "neurofs": "fewer"}
 
 
 @pytest.fixture(params=STRATEGIES)

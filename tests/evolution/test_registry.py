@@ -54,11 +54,14 @@ def test_the_defaults_of_the_papers_do_not_change():
 
 # The order of fields is part of the interface: for positional arguments and in model files.
 FIELDS = {
-    "set": "zeta grown every until anneal",
+    "set": "zeta grown every until anneal removal",
     "guided_set": "strength power zeta grown every until anneal",
     "static": "",
-    "rigl": "zeta every until anneal",
+    "rigl": "zeta every until anneal removal",
+    "srigl": "zeta gamma every until anneal",
     "gse": "zeta sample every until anneal",
+    "mest": "zeta gradient_weight growth memory every until anneal",
+    "granet": "final zeta scope prune_until every until anneal",
     "snfs": "zeta momentum max_columns every until anneal",
     "cht": "zeta score overlap every until anneal",
     "chts": "zeta score sharpness every until anneal",
@@ -66,6 +69,8 @@ FIELDS = {
     "dsr": "zeta threshold tolerance skip_first skip_last every until",
     "deep_r": "alpha temperature every until",
     "nest": "peak final grow_until prune_until neuron_growth pairs birth_strength every",
+    "wast": "zeta sensitivity_weight sensitivity every until anneal",
+    "neurofs": "n_features zeta zeta_inputs momentum remove_until every until anneal",
     "neuron_pruning": "percentile warm_up prune_every base",
 }
 

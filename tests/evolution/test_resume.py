@@ -15,6 +15,7 @@ from ratoon.evolution import (
     NeST,
     NeuronPruning,
     RigL,
+    SRigL,
 )
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD, Adam
@@ -24,6 +25,7 @@ from ratoon.training import Callback, Training, TrainingData, TrainingPlan, Trai
 BUSY = {
     "guided_set": GuidedSET(every=100, until=1.0),
     "rigl": RigL(every=5),
+    "srigl": SRigL(every=5),
     "gse": GSE(every=5),
     "dsr": DSR(every=5, threshold=0.05),
     "deep_r": DeepR(alpha=0.01, temperature=1e-4),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ratoon.kernels import Rule, Step, as_samples
+from ratoon.kernels.absent import largest_absent_per_output
 from ratoon.topology import Topology
 from tests.kernels.jobs import Job, Raised, endless
 from tests.processes import with_tests_importable
@@ -99,6 +100,27 @@ def test_a_signal_handler_runs_while_connections_are_drawn_and_can_end_it(
         signal.signal(signal.SIGALRM, previous)
     assert time.process_time() - started < 1.0, "the whole draw takes seconds"
     assert Topology.random((10, 10), 5, seed=0).n_connections == 5
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_signal_handler_runs_during_a_search_per_output_and_can_end_it(n_threads):
+    def raise_it(signum, frame):
+        raise Raised
+
+    topology = Topology.random((40_000, 40_000), 100, seed=0)
+    x = np.random.default_rng(0).normal(size=(40_000, 32)).astype(np.float32)
+    counts = np.full(40_000, 100)
+    previous = signal.signal(signal.SIGALRM, raise_it)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    started = time.process_time()
+    try:
+        with pytest.raises(Raised):
+            largest_absent_per_output(topology, np.arange(100), x, x, counts, n_threads=n_threads)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert time.process_time() - started < 1.5, "the whole search takes seconds"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send here")

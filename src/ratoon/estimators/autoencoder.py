@@ -15,6 +15,8 @@ from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 
+_ZETA = 0.2
+
 
 class SparseAutoencoderSelector(StrengthSelector):
     """Select features without labels: QuickSelection.
@@ -33,7 +35,7 @@ class SparseAutoencoderSelector(StrengthSelector):
     epsilon : float, default=5
         A layer gets about ``epsilon * (n_in + n_out)`` connections.
     zeta : float, default=0.2
-        Fraction of connections replaced at a rewiring.
+        Fraction of connections replaced at a rewiring by SET.
     noise : float, default=0.2
         Standard deviation of the noise, in standard deviations of a feature.
     max_iter : int, default=50
@@ -49,6 +51,9 @@ class SparseAutoencoderSelector(StrengthSelector):
         Number of networks, with different seeds, whose strengths are averaged.
     random_state : int, generator or None, default=None
         An integer makes the result reproducible.
+    evolution : str or Strategy, optional
+        Strategy that rewires the networks instead of SET, for example
+        ``NeuroFS(n_features_to_select)``; `zeta` must then have its default.
 
     Attributes
     ----------
@@ -81,7 +86,7 @@ class SparseAutoencoderSelector(StrengthSelector):
         *,
         n_hidden: int = 20,
         epsilon: float = 5.0,
-        zeta: float = 0.2,
+        zeta: float = _ZETA,
         noise: float = 0.2,
         max_iter: int = 50,
         batch_size: int = 32,
@@ -89,6 +94,7 @@ class SparseAutoencoderSelector(StrengthSelector):
         weight_decay: float = 1.0,
         n_repeats: int = 3,
         random_state: Any = None,
+        evolution: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_hidden = n_hidden
@@ -101,6 +107,7 @@ class SparseAutoencoderSelector(StrengthSelector):
         self.weight_decay = weight_decay
         self.n_repeats = n_repeats
         self.random_state = random_state
+        self.evolution = evolution
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the autoencoders and rank the features.
@@ -122,6 +129,11 @@ class SparseAutoencoderSelector(StrengthSelector):
             raise InvalidParameterError(
                 f"{type(self).__name__}: `noise` must not be negative, got {self.noise!r}."
             )
+        if self.evolution is not None and self.zeta != _ZETA:
+            raise InvalidParameterError(
+                f"{type(self).__name__}: `zeta={self.zeta!r}` is for SET, but `evolution` was given"
+                f" too.\n  Set `zeta` where the strategy is made."
+            )
         x = checked_samples(self, X, reset=True)
         self._n_selected(x.n_features)
         found = feature_statistics(x)
@@ -142,7 +154,7 @@ class SparseAutoencoderSelector(StrengthSelector):
         network = SparseMLPRegressor(
             (self.n_hidden,),
             epsilon=self.epsilon,
-            evolution=SET(self.zeta, grown="zero"),
+            evolution=SET(self.zeta, grown="zero") if self.evolution is None else self.evolution,
             activation="tanh",
             solver="sgd",
             learning_rate_init=self.learning_rate_init,

@@ -175,11 +175,24 @@ def _connections(settings: Settings, shape: Shape) -> tuple[int, ...]:
     )
 
 
+def _most_connections(
+    settings: Settings, shape: Shape, connections: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the connections per layer at the peak; some strategies exceed those at the start."""
+    peak = float(getattr(settings.evolution, "peak", 1.0))
+    layers = pairwise(settings.widths(shape))
+    return tuple(
+        max(count, min(round(peak * count), n_in * n_out))
+        for count, (n_in, n_out) in zip(connections, layers, strict=True)
+    )
+
+
 def planned_memory(
     settings: Settings, shape: Shape, *, n_allowed: tuple[int, ...] = ()
 ) -> PlannedMemory:
     """Count the memory of a fit; ``n_allowed`` as in `make_plan`."""
-    widths, connections = settings.widths(shape), _connections(settings, shape)
+    widths = settings.widths(shape)
+    connections = _most_connections(settings, shape, _connections(settings, shape))
     size = checked_dtype(settings.dtype).itemsize
     weight_size = 2 if is_bfloat16(settings.dtype) else size
     n_states = settings.optimizer.n_states

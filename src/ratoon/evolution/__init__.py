@@ -35,10 +35,15 @@ from ratoon.evolution.contrib.cht import CHTs as CHTs
 from ratoon.evolution.contrib.cht import CHTss as CHTss
 from ratoon.evolution.contrib.deep_r import DeepR as DeepR
 from ratoon.evolution.contrib.dsr import DSR as DSR
+from ratoon.evolution.contrib.granet import GraNet as GraNet
 from ratoon.evolution.contrib.gse import GSE as GSE
 from ratoon.evolution.contrib.lottery import find_ticket as find_ticket
+from ratoon.evolution.contrib.mest import MEST as MEST
 from ratoon.evolution.contrib.nest import NeST as NeST
+from ratoon.evolution.contrib.neurofs import NeuroFS as NeuroFS
 from ratoon.evolution.contrib.neuron_pruning import NeuronPruning as NeuronPruning
+from ratoon.evolution.contrib.srigl import SRigL as SRigL
+from ratoon.evolution.contrib.wast import WAST as WAST
 from ratoon.evolution.guided import GuidedSET as GuidedSET
 from ratoon.evolution.plugins import StrategyNameWarning as StrategyNameWarning
 from ratoon.evolution.rigl import RigL as RigL
@@ -53,15 +58,20 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "guided_set": GuidedSET,
     "static": Static,
     "rigl": RigL,
+    "srigl": SRigL,
     "gse": GSE,
     "snfs": SNFS,
     "cht": CHT,
     "chts": CHTs,
     "chtss": CHTss,
+    "mest": MEST,
     "dsr": DSR,
+    "granet": GraNet,
     "deep_r": DeepR,
     "nest": NeST,
     "neuron_pruning": NeuronPruning,
+    "wast": WAST,
+    "neurofs": NeuroFS,
 }
 """Every strategy of this package and every registered one by name.
 

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.topology import IntArray
+from ratoon.arrays import Array
+from ratoon.errors import InvalidParameterError
+from ratoon.evolution.base import LayerState
+from ratoon.topology import IntArray, Topology
+
+REMOVALS = ("magnitude", "relative")
 
 
 def strongest_of_each_sign(weights: NDArray[Any], zeta: float) -> IntArray:
@@ -66,3 +71,40 @@ def above(weights: NDArray[Any], threshold: float) -> IntArray:
     if weights.size > 0 and not is_kept.any():
         is_kept[np.argmax(magnitudes)] = True
     return np.flatnonzero(is_kept)
+
+
+def relative_importance(topology: Topology, weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the importance of every connection among those of its input and of its output.
+
+    It is ``|w|`` divided by the sum of ``|w|`` over the connections of the same output, plus the
+    same for the input.  The strongest connection of a weak neuron is important, so neurons are not
+    disconnected as easily as by magnitude.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((2, 2), [0, 0, 1], [0, 1, 1])
+    >>> relative_importance(topology, np.array([1.0, -3.0, 1.0]))  # in the order of the slots
+    array([1.25, 1.5 , 1.25])
+    """
+    magnitudes = np.abs(weights).astype(np.float64)
+    importance = np.zeros(magnitudes.size)
+    for neurons, n_neurons in zip(topology.pairs(), topology.shape, strict=True):
+        totals = np.bincount(neurons, weights=magnitudes, minlength=n_neurons)
+        totals[totals == 0] = 1.0
+        importance += magnitudes / totals[neurons]
+    return importance
+
+
+def pruning_scores(layer: LayerState, removal: str) -> Array:
+    """Return what to compare connections by: their weight, or relative importance with its sign."""
+    if removal == "magnitude":
+        return layer.weights
+    return np.copysign(relative_importance(layer.topology, layer.weights), layer.weights)
+
+
+def check_removal(removal: str, owner: str) -> None:
+    """Raise unless ``removal`` is a known way to choose the connections to prune."""
+    if removal not in REMOVALS:
+        raise InvalidParameterError(
+            f"{owner}: `removal` must be one of {REMOVALS}, got {removal!r}."
+        )

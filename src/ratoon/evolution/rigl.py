@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ratoon.evolution.base import LayerState, LayerwiseStrategy, ScheduledFraction
 from ratoon.evolution.clock import Clock
 from ratoon.evolution.grow import grow_largest_gradients
-from ratoon.evolution.prune import strongest
+from ratoon.evolution.prune import check_removal, pruning_scores, strongest
 from ratoon.topology import Rewiring
 
 
@@ -30,6 +30,9 @@ class RigL(ScheduledFraction, LayerwiseStrategy):
         Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}, default="cosine"
         How zeta falls to 0 by then.
+    removal : {"magnitude", "relative"}, default="magnitude"
+        Whether the smallest ``|w|`` are pruned, as in the paper, or those with the smallest
+        relative importance (see `ratoon.evolution.prune.relative_importance`).
 
     Notes
     -----
@@ -53,8 +56,14 @@ class RigL(ScheduledFraction, LayerwiseStrategy):
     every: int = 100
     until: float = 0.75
     anneal: str = "cosine"
+    removal: str = "magnitude"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_removal(self.removal, "RigL")
 
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
         """Return the next topology of ``layer``, with the same number of connections."""
         count = self.n_replaced(layer, clock)
-        return grow_largest_gradients(layer, strongest(layer.weights, count), count, seed)
+        kept = strongest(pruning_scores(layer, self.removal), count)
+        return grow_largest_gradients(layer, kept, count, seed)

@@ -9,7 +9,7 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution.base import LayerState, LayerwiseStrategy, ScheduledFraction
 from ratoon.evolution.clock import Clock
 from ratoon.evolution.grow import grow_uniformly
-from ratoon.evolution.prune import strongest_of_each_sign
+from ratoon.evolution.prune import check_removal, pruning_scores, strongest_of_each_sign
 from ratoon.initialise import weight_scale
 from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
@@ -60,6 +60,10 @@ class SET(ScheduledFraction, LayerwiseStrategy):
         Fraction of training after which the topology no longer changes.
     anneal : {"constant", "linear", "cosine"}, default="constant"
         How zeta falls to 0 by then; ``"constant"`` keeps it.
+    removal : {"magnitude", "relative"}, default="magnitude"
+        Whether the smallest ``|w|`` of each sign are pruned, as in the paper, or those with the
+        smallest relative importance (see `ratoon.evolution.prune.relative_importance`), which
+        takes about four times as long.
 
     Notes
     -----
@@ -69,7 +73,7 @@ class SET(ScheduledFraction, LayerwiseStrategy):
     Examples
     --------
     >>> SET(zeta=0.2)
-    SET(zeta=0.2, grown='init', every=1, until=1.0, anneal='constant')
+    SET(zeta=0.2, grown='init', every=1, until=1.0, anneal='constant', removal='magnitude')
     """
 
     zeta: float = 0.3
@@ -77,19 +81,23 @@ class SET(ScheduledFraction, LayerwiseStrategy):
     every: int = 1
     until: float = 1.0
     anneal: str = "constant"
+    removal: str = "magnitude"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_grown(self.grown, "SET")
+        check_removal(self.removal, "SET")
 
     def rewire_layer(self, layer: LayerState, clock: Clock, seed: int) -> Rewiring:
         """Return the next topology of ``layer``, with the same number of connections."""
-        kept = strongest_of_each_sign(layer.weights, self.fraction(clock))
+        kept = strongest_of_each_sign(pruning_scores(layer, self.removal), self.fraction(clock))
         rewiring = grow_uniformly(layer, kept, layer.topology.n_connections - kept.size, seed)
         return rewiring if self.grown == "zero" else with_drawn_weights(layer, rewiring, seed)
 
     def rewire_in_place(self, layer: SparseLayer, clock: Clock, seed: int, n_threads: int) -> int:
         """Rewire natively; weights and optimizer state move in place."""
+        if self.removal != "magnitude":
+            return self._rewire_and_apply(layer, clock, seed, n_threads)
         layer.topology, n_grown = kernels.rewire_by_sign(
             layer.topology,
             layer.stored,
@@ -101,6 +109,15 @@ class SET(ScheduledFraction, LayerwiseStrategy):
             n_threads=n_threads,
         )
         return n_grown
+
+    def _rewire_and_apply(self, layer: SparseLayer, clock: Clock, seed: int, n_threads: int) -> int:
+        """Rewire in the general way, where native code has no other one."""
+        state = LayerState(
+            layer.topology, layer.weights, tuple(layer.state), layer.init, n_threads=n_threads
+        )
+        rewiring = self.rewire_layer(state, clock, seed)
+        layer.apply(rewiring)
+        return rewiring.n_grown
 
 
 def annealed_set(zeta: float = 0.3) -> SET:
@@ -123,6 +140,6 @@ def annealed_set(zeta: float = 0.3) -> SET:
     Examples
     --------
     >>> annealed_set(0.2)
-    SET(zeta=0.2, grown='zero', every=1, until=0.5, anneal='cosine')
+    SET(zeta=0.2, grown='zero', every=1, until=0.5, anneal='cosine', removal='magnitude')
     """
     return SET(zeta, grown="zero", every=1, until=0.5, anneal="cosine")

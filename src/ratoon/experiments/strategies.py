@@ -55,6 +55,9 @@ RENAMED = {"set_settling": "annealed_set"}
 LEFT_OUT = ("guided_set",)
 """Strategies that need feature strengths, which only estimators compute."""
 
+SELECTING = ("wast", "neurofs")
+"""Strategies that select features: compared only if they are named."""
+
 _CLIP = 10.0
 
 
@@ -98,7 +101,9 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 
 
 def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
-    """Return strategies by name, or all except `LEFT_OUT`, with settings for short trainings.
+    """Return strategies by name, or all in question, with settings for short trainings.
+
+    Without names these are all but `LEFT_OUT` and `SELECTING`.
 
     Parameters
     ----------
@@ -116,7 +121,7 @@ def known_strategies(names: Sequence[str] | None = None) -> dict[str, Strategy]:
     for name in LEFT_OUT:
         del makers[name]
     if names is None:
-        return {name: make() for name, make in makers.items()}
+        return {name: make() for name, make in makers.items() if name not in SELECTING}
     return {
         text: makers[text]() if text in makers else _other(text, tuple(makers))
         for text in (_renamed(name.strip()) for name in names)

@@ -56,6 +56,50 @@ def largest_absent(
     )
 
 
+def largest_absent_per_output(
+    topology: Topology,
+    kept: IntArray,
+    activations: NDArray[Any],
+    errors: NDArray[Any],
+    counts: IntArray,
+    *,
+    n_threads: int = 1,
+) -> IntArray:
+    """Return the empty positions with the largest gradient magnitudes of every output, ascending.
+
+    As `largest_absent`, but for every output on its own: ``counts[j]`` positions of output j, or
+    fewer if fewer have a gradient other than 0.
+
+    Parameters
+    ----------
+    topology : Topology
+        The layer.
+    kept : ndarray of int64
+        Slots that count as occupied, ascending; every other position counts as empty.
+    activations, errors : ndarray
+        One row per input and one per output, with as many columns.
+    counts : ndarray of int64
+        How many positions to return at most, one number per output.
+    n_threads : int
+        Does not change the result.
+
+    Examples
+    --------
+    >>> topology = Topology.from_pairs((3, 2), [0], [0])
+    >>> x, d = np.array([[10.0], [1.0], [2.0]]), np.array([[3.0], [-2.0]])
+    >>> largest_absent_per_output(topology, np.array([0]), x, d, np.array([1, 2])).tolist()
+    [1, 4, 5]
+    """
+    return _native.largest_absent_per_output(
+        topology.native,
+        np.ascontiguousarray(kept, dtype=np.int64),
+        np.ascontiguousarray(activations),
+        np.ascontiguousarray(errors, dtype=activations.dtype),
+        np.ascontiguousarray(counts, dtype=np.int64),
+        n_threads,
+    )
+
+
 def empty_among(topology: Topology, kept: IntArray, positions: IntArray) -> IntArray:
     """Return those of ``positions`` that the slots ``kept`` leave empty, in the given order.
 
