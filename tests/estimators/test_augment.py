@@ -79,6 +79,13 @@ class Stop(Callback):
             raise KeyboardInterrupt
 
 
+def test_channels_that_came_first_are_not_taken_for_the_last_ones(images):
+    x, y = images
+    model = fitted(x, y, augment="shift=1,shape=3x4x4,channels=first")
+    with pytest.raises(InvalidParameterError, match="are not a square image"):
+        model.set_params(augment="shift=1").partial_fit(x, y)
+
+
 def test_a_training_resumes_from_a_checkpoint_to_the_same_weights(images, tmp_path):
     x, y = images
     whole = fitted(x, y, augment=FLIPS, callbacks=[])

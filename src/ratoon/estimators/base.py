@@ -55,6 +55,15 @@ from ratoon.training import (
 _ROWS_AT_ONCE = 32
 
 
+def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
+    """Return the shape of the images of a data set, or of the fit that training continues."""
+    if isinstance(X, Dataset) and X.image_shape is not None:
+        return X.image_shape
+    before = None if earlier is None else earlier.augment
+    # Data sets have channels last; another layout has to be given again.
+    return None if before is None or before.channels != "last" else before.shape
+
+
 class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
@@ -158,7 +167,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             has_eval_set=eval_set is not None,
             needs_epochs=self._why_epochs(one_epoch=one_epoch),
             continues=earlier,
-            image_shape=X.image_shape if isinstance(X, Dataset) else None,
+            image_shape=_image_shape(X, earlier),
         )
         settings = resolve(self, shape, call)
         if settings.is_closed_form:

@@ -17,12 +17,12 @@ import scipy.sparse
 
 from ratoon.activations import ACTIVATIONS
 from ratoon.errors import InvalidParameterError
-from ratoon.estimators.presets import PRESETS, is_open
+from ratoon.estimators.presets import PRESETS, Shape, is_open
 from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
 from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
-from ratoon.samples.augment import as_augment
+from ratoon.samples.augment import Augment, as_augment
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
@@ -164,6 +164,24 @@ def _augment(owner: str, name: str, value: Any) -> None:
     try:
         as_augment(value)
     except InvalidParameterError as error:
+        raise InvalidParameterError(f"{owner}: {error}") from None
+
+
+def resolved_augment(
+    owner: str,
+    given: Mapping[str, Any],
+    shape: Shape,
+    known: tuple[int, ...] | None,
+    *,
+    refuses: bool,
+) -> Augment | None:
+    """Return how images change, with their shape, which is ``known`` from data sets."""
+    augment = as_augment(given["augment"])
+    try:
+        return None if augment is None else augment.for_features(shape.n_features, known)
+    except InvalidParameterError as error:
+        if not refuses:
+            return None  # the data set had the shape
         raise InvalidParameterError(f"{owner}: {error}") from None
 
 

@@ -16,6 +16,7 @@ from ratoon.estimators.parameters import (
     changed_parameters,
     defaults_of,
     refuse,
+    resolved_augment,
     short,
     unused_parameters,
 )
@@ -27,7 +28,7 @@ from ratoon.evolution import Strategy, make_strategy, parameters_of
 from ratoon.initialise import connections_wanted
 from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
-from ratoon.samples.augment import Augment, as_augment
+from ratoon.samples.augment import Augment
 
 CLOSED_FORM = "closed form"
 """`Settings.solver` where `fit` solves for the network instead of training it."""
@@ -300,7 +301,7 @@ def resolve(
         if call.continues is not None
         else tuple(layer is not None for layer in topology),
         connections=connections,
-        augment=_augment(owner, given["augment"], shape, call, refuses=refuses),
+        augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
     )
     in_closed_form, reason = _solves(owner, given, changed, shape, call)
     if in_closed_form:
@@ -437,23 +438,6 @@ def _optimizer(
         "decay": choice("decay"),
     }
     return solver, make_optimizer(solver, parameters), float(rate)
-
-
-def _augment(
-    owner: str, given: Any, shape: Shape, call: FitCall, *, refuses: bool
-) -> Augment | None:
-    """Return how images change, with their shape."""
-    augment, known = as_augment(given), call.image_shape
-    if augment is None:
-        return None
-    if known is None and call.continues is not None and call.continues.augment is not None:
-        known = call.continues.augment.shape
-    try:
-        return augment.for_features(shape.n_features, known)
-    except InvalidParameterError as error:
-        if not refuses:
-            return None  # the data set had the shape
-        raise InvalidParameterError(f"{owner}: {error}") from None
 
 
 def _patience(given: Mapping[str, Any]) -> int | None:
