@@ -8,9 +8,8 @@ from ratoon import SparseFeatureSelector, SparseMLPClassifier
 from ratoon.errors import InvalidParameterError
 from ratoon.evolution import Clock, LayerState, NeuroFS, rewire_from, start_state
 from ratoon.topology import Topology
-from tests.evolution.cases import apply, network
+from tests.evolution.cases import apply, limited, network
 from tests.evolution.dense import assert_twins_agree
-from tests.evolution.test_contract import limited
 
 START = Clock(step=0, steps_per_epoch=10, total_steps=100)
 

@@ -8,9 +8,8 @@ from ratoon.errors import InvalidParameterError
 from ratoon.evolution import Clock, LayerState, SRigL
 from ratoon.evolution.contrib.srigl import draw_per_output
 from ratoon.topology import Topology
-from tests.evolution.cases import CLOCK, apply, network, random_layer
+from tests.evolution.cases import CLOCK, apply, limited, network, random_layer
 from tests.evolution.dense import assert_twins_agree, cosine
-from tests.evolution.test_contract import limited
 
 START = Clock(step=0, steps_per_epoch=10, total_steps=100)
 
