@@ -52,8 +52,9 @@ class CHT(ScheduledFraction, StatefulStrategy):
     If paths reach fewer positions than needed, the rest is drawn uniformly.
 
     Cost per rewiring: one addition for every path of length 3, about connections times the square
-    of their number per neuron; neurons with many connections cost more.  Memory is proportional to
-    connections and neurons.
+    of their number per neuron.  Neurons with very many connections are slow: 28 s for an output
+    layer of 27,500 x 18 with 275,000 connections.  Memory is proportional to connections and
+    neurons.
 
     Examples
     --------
