@@ -183,7 +183,11 @@ def compare_strategies(
     label: LabelOption = None,
     missing: MissingOption = "error",
     strategies: Annotated[
-        str | None, typer.Option(help="Strategies to compare, separated by commas. Default: all.")
+        str | None,
+        typer.Option(
+            help="Strategies to compare, separated by commas. Default: all that do not select"
+            " features."
+        ),
     ] = None,
     splits: Annotated[
         int, typer.Option(min=1, help="Number of splits into training and test rows.")
