@@ -237,7 +237,8 @@ def compare_strategies(
         str | None,
         typer.Option(
             help="Strategies to compare, separated by commas: names or package.module:Class, also"
-            " with parameters, such as rigl(zeta=0.1). Default: all that come with ratoon."
+            " with parameters, such as rigl(zeta=0.1). Default: all that come with ratoon and do"
+            " not select features."
         ),
     ] = None,
     splits: Annotated[

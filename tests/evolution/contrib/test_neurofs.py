@@ -62,7 +62,7 @@ def test_the_number_of_active_inputs_falls_to_the_wanted_one(density, is_limited
     assert np.count_nonzero(is_active) == 7
 
 
-def test_an_input_that_has_just_returned_is_kept_while_there_is_room():
+def test_an_input_that_has_just_returned_is_kept_while_places_are_left():
     [layer, *_] = network(widths=(30, 20, 4), density=0.3)
     strategy = NeuroFS(10, momentum=0.0, remove_until=0.3, zeta_inputs=0.2)
     state = start_state(strategy, [layer], 0)
@@ -91,8 +91,8 @@ def test_a_dense_network_with_masks_gets_the_same_topology(momentum):
                 strength[~layer.mask.any(axis=1)] = -1.0
                 order = np.argsort(-strength)
                 stays = list(order[:n_strong])
-                young = [i for i in order[n_strong:] if i in memory.get("returned", [])]
-                stays += [i for i in young if strength[i] >= 0][: n_active - n_strong]
+                recent = [i for i in order[n_strong:] if i in memory.get("returned", [])]
+                stays += [i for i in recent if strength[i] >= 0][: n_active - n_strong]
                 is_active = np.isin(np.arange(40), stays)
                 layer.prune(layer.mask & ~is_active[:, None])
             for side in (layer.weights >= 0, layer.weights < 0):

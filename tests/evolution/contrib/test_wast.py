@@ -35,7 +35,8 @@ def test_connections_move_to_important_inputs():
     assert_allclose(state["inputs"], [2.0, 5.0, 1.0])
     assert_allclose(state["outputs"], [0.5 * 1 + 0.5 * 2])
     # Scores of positive weights: 4 at (0, 0), 5 at (1, 0), 1 at (2, 1), which is pruned; of the
-    # one negative weight round(0.4) = 0 are.  The most important input with room is 0: (0, 1).
+    # one negative weight round(0.4) = 0 are.  Of the inputs with an empty position, 0 is the most
+    # important: (0, 1).
     assert_array_equal(np.sort(rewirings[0].topology.positions), [0, 1, 2, 3])
 
 

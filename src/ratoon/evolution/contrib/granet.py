@@ -51,7 +51,8 @@ class GraNet(ScheduledFraction, StatefulStrategy):
 
     Notes
     -----
-    A layer may be full at the start.  It always keeps its strongest connection.  A rewiring takes
+    A layer may be full at the start.  It always keeps its strongest connection.  With warm starts,
+    every training prunes to ``final`` of the connections that it starts with.  A rewiring takes
     place only at the interval ``every``, so the final number is reached at the first rewiring
     after ``prune_until``; with ``until`` equal to ``prune_until`` this may be none.
 

@@ -208,10 +208,10 @@ def strongest_inputs(layer: LayerState, returned: Flags, n_strong: int, n_active
     strength = np.bincount(rows, weights=np.abs(layer.weights), minlength=n_in)
     connected = np.flatnonzero(np.bincount(rows, minlength=n_in))
     by_strength = connected[np.argsort(-strength[connected], kind="stable")]
-    young = by_strength[n_strong:][returned[by_strength[n_strong:]]]
+    recent = by_strength[n_strong:][returned[by_strength[n_strong:]]]
     stays = np.zeros(n_in, dtype=bool)
     stays[by_strength[:n_strong]] = True
-    stays[young[: max(0, n_active - n_strong)]] = True
+    stays[recent[: max(0, n_active - n_strong)]] = True
     return stays
 
 
