@@ -99,6 +99,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self
         """
         with self._in_training():
+            self._checked_parameters()
             fresh = not (self.warm_start and hasattr(self, "_state"))
             y = targets_or_labels(X, y)
             if report is None:
@@ -109,6 +110,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
+        self._checked_parameters()
         if self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
