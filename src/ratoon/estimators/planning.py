@@ -19,7 +19,7 @@ import numpy as np
 
 from ratoon import kernels
 from ratoon.estimators.presets import Shape
-from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs, resolve
+from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
@@ -206,6 +206,18 @@ def file_bytes(estimator: Any, n_features: int, n_samples: int, n_outputs: int) 
     settings = resolve(estimator, shape)
     if settings.solver == CLOSED_FORM:
         return 8 * n_features * n_outputs
+    return _stored_bytes(settings, shape)
+
+
+def checkpoint_bytes(estimator: Any, n_features: int, n_samples: int, n_outputs: int) -> int:
+    """Return about how many bytes a checkpoint of a training will have, at least."""
+    shape = Shape(n_samples, n_features, n_outputs, estimator._is_classifier)
+    call = FitCall(needs_epochs="checkpoints are written while a network is trained")
+    return _stored_bytes(resolve(estimator, shape, call), shape)
+
+
+def _stored_bytes(settings: Settings, shape: Shape) -> int:
+    """Return the bytes of the connections in a file, with their optimizer's state."""
     size = checked_dtype(settings.dtype).itemsize
     weight_size = 2 if is_bfloat16(settings.dtype) else size
     connections = settings.connections or tuple(
