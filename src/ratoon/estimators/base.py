@@ -21,7 +21,7 @@ from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
-from ratoon.estimators.planning import check_memory
+from ratoon.estimators.planning import check_memory, check_memory_of_network
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
@@ -224,6 +224,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         """Train step by step: a new network, or further the one there is."""
         if not hasattr(self, "_state"):
             check_memory(settings, shape)
+        else:
+            check_memory_of_network(self.network_, settings, is_sparse=labelled.x.is_sparse)
         held = None
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")

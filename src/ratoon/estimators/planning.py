@@ -168,6 +168,20 @@ def check_memory(settings: Settings, shape: Shape) -> None:
     )
 
 
+def check_memory_of_network(network: SparseMLP, settings: Settings, *, is_sparse: bool) -> None:
+    """Raise if training a network further needs more memory than there is.
+
+    Sparse samples need a place in memory for every input, but no activations of them.
+    """
+    widths, how = network.widths, (settings.batch_size, network.dtype.itemsize, settings.n_threads)
+    need = workspace_bytes((1, *widths[1:]) if is_sparse else widths, *how)
+    require_memory(
+        need + 8 * widths[0] * is_sparse,
+        f"training a network {' -> '.join(f'{width:,}' for width in network.widths)}",
+        "Reduce `batch_size`, or fit a network of fewer features.",
+    )
+
+
 def _connections(settings: Settings, shape: Shape) -> tuple[int, ...]:
     return settings.connections or tuple(
         connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
