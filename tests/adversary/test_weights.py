@@ -27,7 +27,8 @@ def random_data(choose, rng):
     elif kind == 2:
         X[0, 0] = choose.choice(SIZES)
     elif kind == 3:
-        X *= 10.0 ** rng.uniform(-60, 30, size=shape[1])
+        with np.errstate(over="ignore"):
+            X *= 10.0 ** rng.uniform(-60, 30, size=shape[1])
     if choose.random() < 0.3:
         with np.errstate(over="ignore"):
             X = X.astype(np.float32)

@@ -156,3 +156,10 @@ def test_a_decomposition_that_fails_is_an_error_with_advice(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 120))
     with pytest.raises(InvalidInputError, match='set `solver="sgd"`'):
         SparseMLPClassifier(solver="ridge").fit(X, np.arange(30) % 2)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sample_weights_whose_sum_overflows_are_an_error_with_advice():
+    X = np.random.default_rng(0).normal(size=(30, 120))
+    with pytest.raises(InvalidInputError, match="sample weights differ by too many"):
+        SparseMLPClassifier().fit(X, np.arange(30) % 2, np.full(30, 1e308))

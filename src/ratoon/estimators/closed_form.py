@@ -20,7 +20,7 @@ from ratoon.samples.base import Samples
 
 _NO_SOLUTION = (
     "the closed form has no finite solution for these data: the values of X, y or the sample"
-    " weights differ by too many orders of magnitude.\n"
+    " weights differ by too many orders of magnitude, or are too large to be added up.\n"
     '  Scale them to about 1 and remove outliers, or train step by step: set `solver="sgd"`.'
 )
 
@@ -48,7 +48,7 @@ def solve(
     try:
         with threadpool_limits(limits=1, user_api="blas"):
             committee = fit_committee(problem, seed)
-    except np.linalg.LinAlgError as error:
+    except (np.linalg.LinAlgError, ZeroDivisionError) as error:
         raise InvalidInputError(_NO_SOLUTION) from error
     if not committee.network.is_finite():
         raise InvalidInputError(_NO_SOLUTION)
