@@ -159,7 +159,18 @@ def test_a_decomposition_that_fails_is_an_error_with_advice(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_sample_weights_whose_sum_overflows_are_an_error_with_advice():
+@pytest.mark.parametrize("make", [SparseMLPClassifier, SparseMLPRegressor])
+def test_sample_weights_whose_sum_overflows_are_an_error_with_advice(make):
     X = np.random.default_rng(0).normal(size=(30, 120))
     with pytest.raises(InvalidInputError, match="sample weights differ by too many"):
-        SparseMLPClassifier().fit(X, np.arange(30) % 2, np.full(30, 1e308))
+        make().fit(X, np.arange(30) % 2, np.full(30, 1e308))
+
+
+def test_a_division_by_zero_is_an_error_with_advice(monkeypatch):
+    def fail(problem, seed):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+
+    monkeypatch.setattr("ratoon.estimators.closed_form.fit_committee", fail)
+    X = np.random.default_rng(0).normal(size=(30, 120))
+    with pytest.raises(InvalidInputError, match="no finite solution"):
+        SparseMLPClassifier().fit(X, np.arange(30) % 2)
