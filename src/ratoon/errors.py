@@ -6,6 +6,11 @@ Every class also derives from the corresponding built-in exception, so code that
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any
+
 
 class RatoonError(Exception):
     """Base class of all exceptions of this library."""
@@ -66,3 +71,56 @@ def check_fraction(name: str, value: float, *, owner: str) -> None:
         accepted = False
     if not accepted:
         raise InvalidParameterError(f"{owner}: `{name}` must be in [0, 1), got {value!r}.")
+
+
+def check_field_types(made: Any) -> None:
+    """Raise unless every field of a data class that is declared as a number or text is one.
+
+    Parameters
+    ----------
+    made : dataclass instance
+        Only fields declared as int, float, bool or str, or one of these or None, are checked.
+
+    Raises
+    ------
+    InvalidParameterError
+        For the first field of another type, and for a number that is not finite.
+
+    Examples
+    --------
+    >>> from ratoon.evolution import SET
+    >>> SET(every="often")
+    Traceback (most recent call last):
+    ...
+    ratoon.errors.InvalidParameterError: SET: `every` must be a whole number, got 'often'.
+    """
+    for field in fields(made) if is_dataclass(made) else ():
+        declared = getattr(field.type, "__name__", field.type)
+        kind, _, other = str(declared).partition(" | ")
+        value = getattr(made, field.name)
+        if kind not in _ALLOWED or other not in ("", "None") or (other and value is None):
+            continue
+        if not _is_of_kind(value, kind):
+            raise InvalidParameterError(
+                f"{type(made).__name__}: `{field.name}` must be {_ALLOWED[kind]}, got {value!r}."
+            )
+
+
+_ALLOWED = {
+    "int": "a whole number",
+    "float": "a finite number",
+    "bool": "True or False",
+    "str": "a string",
+}
+
+
+def _is_of_kind(value: Any, kind: str) -> bool:
+    is_bool = type(value).__name__ in ("bool", "bool_")
+    if kind in ("bool", "str"):
+        return is_bool if kind == "bool" else isinstance(value, str)
+    if is_bool or not isinstance(value, Integral if kind == "int" else Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -138,7 +138,8 @@ class Predictor:
         except FormatError:
             raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise FormatError(f"{path}: not the file of an estimator: {error!r}") from None
+            kind = type(error).__name__  # its text may hold the whole file
+            raise FormatError(f"{path}: not the file of an estimator ({kind}).") from None
 
     # ---------------------------------------------------------------------------- prediction
 

@@ -15,6 +15,7 @@ from ratoon.errors import InvalidInputError
 from ratoon.kernels import ACTIVATIONS, NativeNetwork, Pace, Scaling, as_samples
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
+from ratoon.memory import require_memory
 from ratoon.rng import derive_seed
 from ratoon.samples.in_memory import SparseSamples, wrap
 from ratoon.topology import Topology, Within
@@ -211,11 +212,23 @@ class SparseMLP:
 
     def input_strength(self) -> Array:
         """Return the summed magnitude of the outgoing weights of every input."""
+        self.require_memory_of_inputs(8)
         first = self.layers[0]
         return np.bincount(
             first.topology.rows,
             weights=np.abs(first.weights).astype(np.float64),
             minlength=first.shape[0],
+        )
+
+    def require_memory_of_inputs(self, n_bytes: int) -> None:
+        """Raise unless there is memory for this many bytes per input.
+
+        A small file may hold a network of many inputs, most of them without connections.
+        """
+        require_memory(
+            n_bytes * self.widths[0],
+            f"a result for each of the {self.widths[0]:,} inputs of the network",
+            "Predictions of sparse samples need memory for connected inputs only.",
         )
 
     def is_finite(self) -> bool:

@@ -1,6 +1,7 @@
 """`--read` and configuration files; errors about Python arguments name options instead."""
 
 import json
+import os
 import re
 
 import pytest
@@ -98,3 +99,12 @@ def test_label_and_missing_are_named_as_options(ratoon, tmp_path):
 )
 def test_python_arguments_become_options_and_file_names_stay(message, reworded):
     assert reworded in in_shell_words(message)
+
+
+@pytest.mark.parametrize("path", ["/dev/full", "/dev/zero"])
+def test_a_configuration_that_never_ends_is_refused(ratoon, table, path):
+    if not os.path.exists(path):
+        pytest.skip("the system has no such device")
+    outcome = ratoon("train", table, "--config", path)
+    assert outcome.code == 2
+    assert "more than 1,048,576 bytes" in " ".join(outcome.err.replace("│", " ").split())

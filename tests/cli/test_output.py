@@ -104,6 +104,42 @@ def test_a_disk_without_room_for_the_model_is_refused_before_training(
     assert "1.0 MB are free" in outcome.err
 
 
+def test_a_disk_without_room_for_the_checkpoints_is_refused_before_training(
+    ratoon, table, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ratoon.cli.train.fit", lambda *args, **kwargs: pytest.fail("trained"))
+    free = [10**6]
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free[0], free[0]))
+    network = ("--label", "outcome", "--hidden", "3000,3000", "--epsilon", "20", "--epochs", "1")
+    command = ("train", table, *network, "-q", "--checkpoint", tmp_path / "kept")
+    outcome = ratoon(*command)
+    assert outcome.code == 1
+    assert "the last 2 checkpoints and the next one need about" in outcome.err
+    assert "1.0 MB are free" in outcome.err
+    assert not (tmp_path / "kept").exists()
+    # What earlier checkpoints take will be replaced.
+    (tmp_path / "kept").mkdir()
+    with (tmp_path / "kept/0000000010.ratoon").open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(pytest.fail.Exception, match="trained"):
+        ratoon(*command, "--resume")
+
+
+def test_the_estimated_size_of_a_checkpoint_is_right_and_never_too_large(tmp_path):
+    from ratoon.estimators.planning import checkpoint_bytes
+    from ratoon.storage import Checkpoint
+
+    x = np.random.default_rng(0).normal(size=(60, 200))
+    how = {"hidden_layer_sizes": (500, 500), "epsilon": 20, "max_iter": 1, "solver": "adam"}
+    for more in ({}, {"hidden_layer_sizes": None, "epsilon": None, "solver": "auto"}):
+        folder = tmp_path / str(len(more))
+        estimator = package.SparseMLPClassifier(**{**how, **more})
+        planned = checkpoint_bytes(estimator, 200, 60, 3)
+        estimator.set_params(callbacks=[Checkpoint(folder)]).fit(x, np.arange(60) % 3)
+        [written] = folder.glob("*.ratoon")
+        assert 0.5 < planned / written.stat().st_size <= 1.02
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
 from ratoon.datasets import make_microarray
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +134,43 @@ def test_training_can_continue_from_a_solved_network(wide):
     assert "solved in closed form, then trained for 1 epoch with Adam" in str(model.report_)
     model.partial_fit(*wide)
     assert "then trained for 2 epochs" in str(model.report_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("size", [1e-40, 1e-30, 1e30])
+@pytest.mark.parametrize("weights", [None, [0, 0, 0]])
+def test_features_of_extreme_size_are_solved_for(size, weights):
+    X = np.random.default_rng(0).normal(size=(30, 120)) * size
+    weights = None if weights is None else np.r_[weights, np.ones(27)]
+    model = SparseMLPClassifier(solver="ridge", random_state=0)
+    model.fit(X, np.arange(30) % 2, sample_weight=weights)
+    assert model.network_.is_finite()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_decomposition_that_fails_is_an_error_with_advice(monkeypatch):
+    def fail(matrix):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", fail)
+    X = np.random.default_rng(0).normal(size=(30, 120))
+    with pytest.raises(InvalidInputError, match='set `solver="sgd"`'):
+        SparseMLPClassifier(solver="ridge").fit(X, np.arange(30) % 2)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [SparseMLPClassifier, SparseMLPRegressor])
+def test_sample_weights_whose_sum_overflows_are_an_error_with_advice(make):
+    X = np.random.default_rng(0).normal(size=(30, 120))
+    with pytest.raises(InvalidInputError, match="sample weights differ by too many"):
+        make().fit(X, np.arange(30) % 2, np.full(30, 1e308))
+
+
+def test_a_division_by_zero_is_an_error_with_advice(monkeypatch):
+    def fail(problem, seed):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+
+    monkeypatch.setattr("ratoon.estimators.closed_form.fit_committee", fail)
+    X = np.random.default_rng(0).normal(size=(30, 120))
+    with pytest.raises(InvalidInputError, match="no finite solution"):
+        SparseMLPClassifier().fit(X, np.arange(30) % 2)

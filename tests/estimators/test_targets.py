@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from ratoon import SparseMLPClassifier
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.targets import (
     balanced_weights,
@@ -58,3 +59,10 @@ def test_class_weights_are_multiplied_with_sample_weights():
 def test_codes_refuse_labels_before_between_and_after(y):
     with pytest.raises(InvalidInputError, match="not among the classes"):
         codes_of(np.array(y), np.array(["a", "c", "d"]), where="y")
+
+
+@pytest.mark.parametrize("weight", [10**400, "heavy", [1]])
+def test_sample_weights_that_are_no_numbers_are_refused(weight):
+    X, y = np.eye(4), [0, 1, 0, 1]
+    with pytest.raises(InvalidInputError, match="`sample_weight` must hold numbers"):
+        SparseMLPClassifier((3,), max_iter=1).fit(X, y, [weight, 1, 1, 1])

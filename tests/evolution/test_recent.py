@@ -1,5 +1,7 @@
 """Recent gradients as thin factors."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -103,15 +105,15 @@ def test_decompositions_use_one_blas_thread_and_restore_the_limit(monkeypatch):
     assert blas_threads() == before
 
 
-def decomposed_sizes(monkeypatch):
-    """Record the sizes of all matrices that are decomposed."""
+def decomposed_sizes(monkeypatch, size=max):
+    """Record the larger or smaller dimension of all matrices that are decomposed."""
     sizes = []
 
     def watch(module, name):
         decompose = getattr(module, name)
 
         def watched(matrix, *args, **how):
-            sizes.append(max(matrix.shape))
+            sizes.append(size(matrix.shape))
             return decompose(matrix, *args, **how)
 
         monkeypatch.setattr(module, name, watched)
@@ -155,3 +157,103 @@ def test_many_rows_of_zeros_give_a_product_of_zero():
     silent = (np.zeros((30, 4096)), np.zeros((20, 4096)))
     recent = remember([silent] * 2, max_columns=8)
     assert not (recent.x @ recent.d.T).any()
+
+
+# ----------------------------------------------------- many inputs, many outputs, many columns
+
+
+def wide(n_in=700, n_out=800, n_columns=900, rank=None, dtype=np.float32, seed=0):
+    """Factors whose product has singular values that fall like those of gradients."""
+    rng = np.random.default_rng(seed)
+    sizes = 1.0 / np.arange(1, (rank or n_columns) + 1)
+    mixing = rng.normal(size=(sizes.size, n_columns)) / np.sqrt(n_columns)
+    x = rng.normal(size=(n_in, sizes.size)) * sizes @ mixing
+    d = rng.normal(size=(n_out, sizes.size)) @ mixing
+    return x.astype(dtype), d.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_wide_product_is_approximated_almost_as_well_as_possible(dtype):
+    x, d = wide(dtype=dtype)
+    whole = x.astype(np.float64) @ d.T
+    low = remember_wide(x, d, 32)
+    assert low.x.dtype == low.d.dtype == dtype
+    assert low.x.shape == (700, 16)
+    values = np.linalg.svd(whole, compute_uv=False)
+    best = np.sqrt(np.square(values[16:]).sum())
+    assert np.linalg.norm(whole - low.x @ low.d.T) < 1.02 * best
+
+
+def remember_wide(x, d, max_columns):
+    recent = RecentGradients.empty((x.shape[0], d.shape[0]), x.dtype)
+    return recent.with_minibatch((x, d), 0, mu=0.9, max_columns=max_columns)
+
+
+def test_a_wide_product_of_low_rank_is_reproduced():
+    x, d = wide(rank=10, dtype=np.float64)
+    low = remember_wide(x, d, 32)
+    assert_allclose(low.x @ low.d.T, x @ d.T, atol=1e-10 * np.abs(x @ d.T).max())
+
+
+def test_the_approximation_of_a_wide_product_is_the_same_each_time():
+    x, d = wide()
+    one, other = remember_wide(x, d, 32), remember_wide(x, d, 32)
+    assert np.array_equal(one.x, other.x)
+    assert np.array_equal(one.d, other.d)
+
+
+@pytest.mark.parametrize("n_columns", [600, 1300])
+def test_a_wide_product_is_reduced_without_large_matrices(monkeypatch, n_columns):
+    x, d = wide(3000, 2800, n_columns, rank=40)
+    sizes = decomposed_sizes(monkeypatch, min)
+    tracemalloc.start()
+    remember_wide(x, d, 32)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sizes
+    assert max(sizes) <= 2 * 16 + 8
+    # The factors are copied with the new columns and once more to be scaled.
+    assert peak < 2.6 * (x.nbytes + d.nbytes) + 4 * 8 * 40 * (3000 + 2800)
+
+
+def test_wide_products_of_zeros_are_zero():
+    low = remember_wide(np.zeros((700, 800)), np.zeros((600, 800)), 32)
+    assert not (low.x @ low.d.T).any()
+
+
+# ------------------------------------------------------------------------------ extreme numbers
+
+EXTREMES = {
+    "float32, large": (np.float32, 1e30, 1e30),
+    "float32, small": (np.float32, 1e-40, 1e-40),
+    "float32, both": (np.float32, 1e30, 1e-40),
+    "float64, large": (np.float64, 1e200, 1e200),
+    "float64, small": (np.float64, 1e-250, 1e-250),
+}
+
+
+@pytest.mark.parametrize("n", [24, 700])
+@pytest.mark.parametrize("case", EXTREMES)
+def test_extreme_numbers_are_reduced_like_others(case, n):
+    dtype, of_x, of_d = EXTREMES[case]
+    rng = np.random.default_rng(0)
+    x, d = rng.normal(size=(n, 4)), rng.normal(size=(n + 1, 4))
+    repeats = -(-(n + 16) // 4)
+    x, d = np.tile(x, repeats), np.tile(d, repeats)
+    with np.errstate(over="ignore"):
+        low = remember_wide((x * of_x).astype(dtype), (d * of_d).astype(dtype), 32)
+    product = (low.x.astype(np.longdouble) / of_x**0.5 / of_d**0.5) @ (
+        low.d.astype(np.longdouble) / of_x**0.5 / of_d**0.5
+    ).T
+    tolerance = (1e-3 if dtype == np.float32 else 1e-6) * np.abs(x @ d.T).max()
+    assert_allclose(product.astype(np.float64), x @ d.T, atol=tolerance)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_minibatch_that_is_not_finite_is_left_out(value):
+    first, second, third = minibatches(3)
+    second[0][3, 2] = value
+    recent = remember([first, second, third])
+    assert recent.steps.tolist() == [0] * 3 + [2] * 3
+    expected = 0.81 * first[0] @ first[1].T + third[0] @ third[1].T
+    assert_allclose(recent.x @ recent.d.T, expected, atol=1e-12)

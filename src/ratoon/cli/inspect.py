@@ -86,6 +86,7 @@ def _show_history(records: list[dict[str, Any]]) -> None:
 
 def describe(estimator: Any, top: int) -> dict[str, Any]:
     """Return the facts about a fitted estimator as plain data."""
+    estimator.network_.require_memory_of_inputs(64)
     layers = []
     for layer, reported in zip(estimator.network_.layers, estimator.report_.layers, strict=True):
         inputs, outputs = layer.topology.degrees()

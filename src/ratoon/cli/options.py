@@ -342,6 +342,9 @@ def input_errors() -> Iterator[None]:
 
 # --------------------------------------------------------------------------- configuration files
 
+LARGEST_CONFIG = 2**20
+"""Most bytes of a configuration file; a device may never end."""
+
 
 def use_config(context: typer.Context, value: Path | None) -> Any:
     """Take a command's defaults from a TOML file; options on the command line win.
@@ -352,7 +355,11 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     if value is None:
         return value
     try:
-        document = parse_toml(value.read_text(encoding="utf-8"))
+        with value.open("rb") as file:
+            raw = file.read(LARGEST_CONFIG + 1)
+        if len(raw) > LARGEST_CONFIG:
+            raise ValueError(f"it has more than {LARGEST_CONFIG:,} bytes")
+        document = parse_toml(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{value}: not a TOML file: {error}.") from None
     if not _is_printable(document):

@@ -40,14 +40,14 @@ def check_report(path: Path) -> None:
     check_file(path)
 
 
-def check_new_folder(path: Path) -> None:
-    """Raise unless files can be written to a folder that exists or can be made."""
+def check_new_folder(path: Path, n_bytes: int = 0, what: str = "the files will have") -> None:
+    """Raise unless files of this size in sum can be written to a folder, which may be absent."""
     folder = path.absolute()
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir():
         raise InvalidInputError(f"{path}: {folder} is a file, and a folder is needed.")
-    check_folder(folder, named=path)
+    check_folder(folder, n_bytes, named=path, what=what)
 
 
 # --------------------------------------------------------------------------------------- writing

@@ -36,6 +36,7 @@ from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.samples.augment import as_augment
 from ratoon.storage.atomic import SaveError, check_target
+from ratoon.storage.directory import KEPT
 
 NETWORK = "Network"
 TRAINING = "Training"
@@ -283,8 +284,8 @@ def train(
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
-    if output is not None and is_first:
-        check_target(output, _file_bytes(estimator, samples))
+    if is_first:
+        _check_space(estimator, samples, output, checkpoint)
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
@@ -346,13 +347,24 @@ def _check_outputs(output: Path | None, report: Path | None, checkpoint: Path | 
         raise InvalidParameterError(f"--output and --report name the same file, {output}.")
 
 
-def _file_bytes(estimator: Any, samples: Dataset) -> int:
-    from ratoon.estimators.planning import file_bytes
+def _check_space(
+    estimator: Any, samples: Dataset, output: Path | None, checkpoint: Path | None
+) -> None:
+    """Raise if the model and the checkpoints would not fit on the disk."""
+    from ratoon.estimators.planning import checkpoint_bytes, file_bytes
 
-    with shell_words():
-        return file_bytes(
-            estimator, samples.n_features, samples.n_samples, max(samples.n_classes, 1)
-        )
+    shape = (samples.n_features, samples.n_samples, max(samples.n_classes, 1))
+    if output is not None:
+        with shell_words():
+            n_bytes = file_bytes(estimator, *shape)
+        check_target(output, n_bytes)
+    if checkpoint is not None:
+        with shell_words():
+            n_bytes = checkpoint_bytes(estimator, *shape)
+        present = [path.stat().st_size for path in checkpoint.glob("*.ratoon") if path.is_file()]
+        # One more file while the oldest is replaced.
+        n_bytes = n_bytes * (KEPT + 1) - sum(present)
+        check_new_folder(checkpoint, n_bytes, f"the last {KEPT} checkpoints and the next one need")
 
 
 def save(estimator: Any, path: Path) -> None:

@@ -228,6 +228,9 @@ def fit_members(
 
 
 def _with_mean_1(prior: Array) -> Array:
+    """Return prior variances with a mean of 1, all equal where no feature has any."""
+    if not prior.any():
+        return np.ones_like(prior)
     return prior / max(float(prior.mean()), 1e-300)
 
 

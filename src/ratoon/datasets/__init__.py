@@ -15,7 +15,13 @@ from ratoon.datasets.prior import (
     read_gmt,
     read_groups,
 )
-from ratoon.datasets.public.fetch import DownloadError, data_folder, fetch, load
+from ratoon.datasets.public.fetch import (
+    DownloadError,
+    UnverifiedDownloadWarning,
+    data_folder,
+    fetch,
+    load,
+)
 from ratoon.datasets.public.registry import KnownDataset, find_dataset, list_datasets
 from ratoon.datasets.read import read
 from ratoon.datasets.stored import can_stay_on_disk, open_stored
@@ -34,6 +40,7 @@ __all__ = [
     "KnownDataset",
     "Limits",
     "MissingPackageError",
+    "UnverifiedDownloadWarning",
     "Within",
     "align",
     "can_stay_on_disk",

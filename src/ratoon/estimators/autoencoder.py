@@ -9,6 +9,7 @@ import numpy as np
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidParameterError
+from ratoon.estimators.parameters import between, count
 from ratoon.estimators.selectors import StrengthSelector
 from ratoon.evolution import SET
 from ratoon.rng import derive_generator, derive_seed, draw_root
@@ -16,6 +17,8 @@ from ratoon.samples.checked import checked_samples
 from ratoon.samples.statistics import ConstantFeatureWarning, feature_statistics
 
 _ZETA = 0.2
+LARGEST_NOISE = 1e6
+"""Largest standard deviation of the noise, far above that of the data, which is 1."""
 
 
 class SparseAutoencoderSelector(StrengthSelector):
@@ -125,10 +128,10 @@ class SparseAutoencoderSelector(StrengthSelector):
         """
         del y
         self._check_repeats()
-        if not self.noise >= 0.0:
-            raise InvalidParameterError(
-                f"{type(self).__name__}: `noise` must not be negative, got {self.noise!r}."
-            )
+        owner = type(self).__name__
+        for name in ("max_iter", "n_hidden"):
+            count(owner, name, getattr(self, name))
+        between(0, LARGEST_NOISE)(owner, "noise", self.noise)
         if self.evolution is not None and self.zeta != _ZETA:
             raise InvalidParameterError(
                 f"{type(self).__name__}: `zeta={self.zeta!r}` is for SET, but `evolution` was given"

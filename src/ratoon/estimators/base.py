@@ -23,7 +23,7 @@ from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
-from ratoon.estimators.planning import check_memory
+from ratoon.estimators.planning import check_memory, check_memory_of_network
 from ratoon.estimators.presets import Shape, is_open
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
@@ -110,6 +110,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self
         """
         with self._in_training():
+            self._checked_parameters()
             fresh = not (self.warm_start and hasattr(self, "_state"))
             y = targets_or_labels(X, y)
             if report is None:
@@ -120,6 +121,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
+        self._checked_parameters()
         if self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
@@ -236,6 +238,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         """Train step by step: a new network, or further the one there is."""
         if not hasattr(self, "_state"):
             check_memory(settings, shape)
+        else:
+            check_memory_of_network(self.network_, settings, is_sparse=labelled.x.is_sparse)
         held = None
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")

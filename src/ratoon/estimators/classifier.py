@@ -14,6 +14,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
+from ratoon.estimators.parameters import short
 from ratoon.estimators.targets import (
     checked_classes,
     class_probabilities,
@@ -388,7 +389,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         if self.loss not in CLASSIFIER_LOSSES:
             raise InvalidParameterError(
                 f'{type(self).__name__}: `loss` must be "auto" or one of {CLASSIFIER_LOSSES}, got'
-                f" {self.loss!r}."
+                f" {short(self.loss)}."
             )
         if self._multilabel and self.loss == "softmax_cross_entropy":
             raise InvalidParameterError(

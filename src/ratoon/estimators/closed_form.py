@@ -13,9 +13,16 @@ from threadpoolctl import threadpool_limits
 
 from ratoon.arrays import Array
 from ratoon.committee import Committee, Problem, fit_committee
+from ratoon.errors import InvalidInputError
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
 from ratoon.samples.base import Samples
+
+_NO_SOLUTION = (
+    "the closed form has no finite solution for these data: the values of X, y or the sample"
+    " weights differ by too many orders of magnitude, or are too large to be added up.\n"
+    '  Scale them to about 1 and remove outliers, or train step by step: set `solver="sgd"`.'
+)
 
 
 def solve(
@@ -37,8 +44,14 @@ def solve(
     whole = Problem(x.values(np.float32), goal, counted, groups, kind)
     # Hundreds of small products: a second BLAS thread costs more than it saves, and on a busy
     # machine a hundred times more.
-    with threadpool_limits(limits=1, user_api="blas"):
-        committee = fit_committee(whole if rows.size == len(counted) else whole.take(rows), seed)
+    problem = whole if rows.size == len(counted) else whole.take(rows)
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            committee = fit_committee(problem, seed)
+    except (np.linalg.LinAlgError, ZeroDivisionError) as error:
+        raise InvalidInputError(_NO_SOLUTION) from error
+    if not committee.network.is_finite():
+        raise InvalidInputError(_NO_SOLUTION)
     outputs = committee.network.outputs(whole.x[rows])
     record = EpochRecord(
         epoch=0,

@@ -46,6 +46,7 @@ def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[
     >>> feature_strength(network).tolist(), feature_strength(network, propagate=True).tolist()
     ([3.0, 1.0], [0.0, 10.0])
     """
+    network.require_memory_of_inputs(16)
     layers = network.layers if propagate else network.layers[:1]
     strength: Array = np.ones(layers[-1].shape[1])
     for layer in reversed(layers):
@@ -85,6 +86,7 @@ class NetworkInspection:
     def coefs_(self) -> list[Any]:
         """Weights of every layer as SciPy matrices (inputs, outputs)."""
         check_is_fitted(self)
+        self.network_.require_memory_of_inputs(16)
         return [layer.to_csr() for layer in self.network_.layers]
 
     @property

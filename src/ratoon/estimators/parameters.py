@@ -36,16 +36,27 @@ SCALES = ("standard",)
 SLOPED = tuple(name for name, activation in ACTIVATIONS.items() if activation.slope)
 """Activations that have a slope, and its default."""
 
+LARGEST_COUNT = 10**15
+"""Largest batch size and number of epochs."""
+
+LARGEST_WIDTH = 2**31 - 1
+"""Most neurons of a hidden layer."""
+
 Check = Callable[[str, str, Any], None]
 
 
 def _fail(owner: str, name: str, allowed: str, value: Any, hint: str = "") -> None:
-    raise InvalidParameterError(f"{owner}: `{name}` must be {allowed}, got {value!r}.{hint}")
+    raise InvalidParameterError(f"{owner}: `{name}` must be {allowed}, got {short(value)}.{hint}")
 
 
 def _is_number(value: Any) -> bool:
     numbers = int | float | np.integer | np.floating
-    return isinstance(value, numbers) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, numbers) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the largest floating-point number
+        return False
 
 
 def _is_count(value: Any) -> bool:
@@ -95,7 +106,9 @@ def not_negative(owner: str, name: str, value: Any) -> None:
 
 
 def count(owner: str, name: str, value: Any) -> None:
-    """Raise unless the value is a whole number above 0."""
+    """Raise unless the value is a whole number above 0, and at most `LARGEST_COUNT`."""
+    if _is_count(value) and value > LARGEST_COUNT:
+        _fail(owner, name, f"at most {LARGEST_COUNT:,}", value)
     if not (_is_count(value) and value >= 1):
         hint = ""
         if _is_number(value) and value == int(value) and value >= 1:
@@ -115,7 +128,10 @@ def _verbose(owner: str, name: str, value: Any) -> None:
 
 
 def _hidden(owner: str, name: str, value: Any) -> None:
-    sizes = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
+    is_number = isinstance(value, str) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    sizes = [value] if is_number or not hasattr(value, "__iter__") else list(value)
+    if any(_is_count(size) and size > LARGEST_WIDTH for size in sizes):
+        _fail(owner, name, f"at most {LARGEST_WIDTH:,} per layer", value)
     if not all(_is_count(size) and size >= 1 for size in sizes):
         _fail(
             owner,
@@ -130,6 +146,11 @@ def _epsilon(owner: str, name: str, value: Any) -> None:
     hint = "\n  If you meant Adam's numerical constant, that one is called `adam_eps` here."
     if not (_is_number(value) and value > 0):
         _fail(owner, name, "a positive number; the authors of SET use 10 or 20", value, hint)
+
+
+def _text(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        _fail(owner, name, "a string", value)
 
 
 def _solver(owner: str, name: str, value: Any) -> None:
@@ -394,65 +415,75 @@ class Parameter:
     in_closed_form : bool
         Whether the closed form uses the parameter too.  Any other parameter with a value that is
         not its default asks for a training.
-    may_be_open : bool
-        Whether None and ``"auto"`` leave the parameter to the preset.
+    open_values : tuple
+        Values that leave the parameter to the preset, or switch it off: None, ``"auto"`` or both.
     """
 
     check: Check | None
     effect: Effect = always
     in_closed_form: bool = False
-    may_be_open: bool = True
+    open_values: tuple[str | None, ...] = ()
+
+    def is_left_open(self, value: Any) -> bool:
+        """Whether a value leaves the parameter to the preset."""
+        return is_open(value) and value in self.open_values
 
 
+_BY_PRESET = (None, "auto")
+_UNSET = (None,)
 _FRACTION = between(0, 1, open_high=True)
 
 PARAMETERS: dict[str, Parameter] = {
-    "hidden_layer_sizes": Parameter(_hidden),
-    "epsilon": Parameter(_epsilon, _drawn),
-    "density": Parameter(between(0, 1, open_low=True), _drawn),
-    "zeta": Parameter(_FRACTION, _zeta),
-    "evolution": Parameter(_evolution),
+    "hidden_layer_sizes": Parameter(_hidden, open_values=_BY_PRESET),
+    "epsilon": Parameter(_epsilon, _drawn, open_values=_UNSET),
+    "density": Parameter(between(0, 1, open_low=True), _drawn, open_values=_UNSET),
+    "zeta": Parameter(_FRACTION, _zeta, open_values=_UNSET),
+    "evolution": Parameter(_evolution, open_values=_BY_PRESET),
     "activation": Parameter(
-        one_of([*(name for name in ACTIVATIONS if name != "identity"), "identity"]), _hidden_layer
+        one_of([*(name for name in ACTIVATIONS if name != "identity"), "identity"]),
+        _hidden_layer,
+        open_values=_BY_PRESET,
     ),
-    "slope": Parameter(between(-math.inf, math.inf, open_low=True, open_high=True), _slope),
+    "slope": Parameter(
+        between(-math.inf, math.inf, open_low=True, open_high=True), _slope, open_values=_UNSET
+    ),
     "dropout": Parameter(_FRACTION, _hidden_layer),
-    "loss": Parameter(None, in_closed_form=True),
-    "solver": Parameter(_solver, in_closed_form=True),
-    "learning_rate_init": Parameter(positive),
-    "learning_rate": Parameter(_schedule),
+    "loss": Parameter(_text, in_closed_form=True),
+    "solver": Parameter(_solver, in_closed_form=True, open_values=_BY_PRESET),
+    "learning_rate_init": Parameter(positive, open_values=_UNSET),
+    "learning_rate": Parameter(_schedule, open_values=_BY_PRESET),
     "learning_rate_min": Parameter(not_negative, _floor),
     "warm_up": Parameter(_FRACTION),
     "momentum": Parameter(_FRACTION, _of_optimizer("momentum")),
     "nesterovs_momentum": Parameter(boolean, _nesterov),
-    "weight_decay": Parameter(not_negative, _own_optimizer),
-    "decay": Parameter(one_of(DECAYS), _decay),
+    "weight_decay": Parameter(not_negative, _own_optimizer, open_values=_BY_PRESET),
+    "decay": Parameter(one_of(DECAYS), _decay, open_values=_BY_PRESET),
     "beta_1": Parameter(_FRACTION, _of_optimizer("beta_1")),
     "beta_2": Parameter(_FRACTION, _of_optimizer("beta_2")),
     "adam_eps": Parameter(positive, _of_optimizer("adam_eps")),
-    "batch_size": Parameter(count),
-    "max_iter": Parameter(count),
+    "batch_size": Parameter(count, open_values=_BY_PRESET),
+    "max_iter": Parameter(count, open_values=_BY_PRESET),
     "shuffle": Parameter(boolean),
-    "augment": Parameter(_augment, _images, may_be_open=False),
-    "init": Parameter(one_of(INITS), _init),
-    "output_init": Parameter(one_of(INITS)),
-    "start": Parameter(_start_value, _start),
-    "topology": Parameter(_topology),
-    "scale": Parameter(one_of((*SCALES, None)), may_be_open=False),
-    "clip": Parameter(not_negative),
-    "label_smoothing": Parameter(_FRACTION),
+    "augment": Parameter(_augment, _images, open_values=_UNSET),
+    "init": Parameter(one_of(INITS), _init, open_values=_BY_PRESET),
+    "output_init": Parameter(one_of(INITS), open_values=_BY_PRESET),
+    "start": Parameter(_start_value, _start, open_values=_BY_PRESET),
+    "topology": Parameter(_topology, open_values=_UNSET),
+    "scale": Parameter(one_of((*SCALES, None))),
+    "clip": Parameter(not_negative, open_values=_BY_PRESET),
+    "label_smoothing": Parameter(_FRACTION, open_values=_BY_PRESET),
     "early_stopping": Parameter(boolean),
     "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),
-    "n_iter_no_change": Parameter(count),
+    "n_iter_no_change": Parameter(count, open_values=_UNSET),
     "tol": Parameter(not_negative, _patience),
     "restore_best": Parameter(boolean, _stopping),
     "class_weight": Parameter(None, in_closed_form=True),
     "warm_start": Parameter(boolean),
-    "preset": Parameter(one_of(tuple(PRESETS)), may_be_open=False),
-    "callbacks": Parameter(_callbacks),
+    "preset": Parameter(one_of(tuple(PRESETS))),
+    "callbacks": Parameter(_callbacks, open_values=_UNSET),
     "n_jobs": Parameter(None, in_closed_form=True),
     "random_state": Parameter(None, in_closed_form=True),
-    "dtype": Parameter(one_of(DTYPES)),
+    "dtype": Parameter(one_of(DTYPES), open_values=_BY_PRESET),
     "verbose": Parameter(_verbose, in_closed_form=True),
 }
 """Every constructor parameter of classifier and regressor."""
@@ -481,7 +512,7 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
     for name, parameter in PARAMETERS.items():
         if name not in given or parameter.check is None:
             continue
-        if not (parameter.may_be_open and is_open(given[name])):
+        if not parameter.is_left_open(given[name]):
             parameter.check(owner, name, given[name])
     if given["epsilon"] is not None and given["density"] is not None:
         raise InvalidParameterError(
@@ -516,7 +547,7 @@ def changed_parameters(estimator: Any) -> list[str]:
 
 def _is_same(name: str, value: Any, default: Any) -> bool:
     known = PARAMETERS.get(name)
-    if known is not None and known.may_be_open and is_open(value):
+    if known is not None and known.is_left_open(value):
         return is_open(default)
     if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
         return isinstance(default, bool | int | float) and bool(value == default)
@@ -544,5 +575,8 @@ def refuse(owner: str, name: str, value: Any, default: Any, unused: Unused) -> N
 
 def short(value: Any) -> str:
     """Return a value as text for a message, at most 60 characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

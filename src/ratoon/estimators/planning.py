@@ -19,7 +19,7 @@ import numpy as np
 
 from ratoon import kernels
 from ratoon.estimators.presets import Shape
-from ratoon.estimators.settings import CLOSED_FORM, Settings, epochs, resolve
+from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
@@ -168,6 +168,20 @@ def check_memory(settings: Settings, shape: Shape) -> None:
     )
 
 
+def check_memory_of_network(network: SparseMLP, settings: Settings, *, is_sparse: bool) -> None:
+    """Raise if training a network further needs more memory than there is.
+
+    Sparse samples need a place in memory for every input, but no activations of them.
+    """
+    widths, how = network.widths, (settings.batch_size, network.dtype.itemsize, settings.n_threads)
+    need = workspace_bytes((1, *widths[1:]) if is_sparse else widths, *how)
+    require_memory(
+        need + 8 * widths[0] * is_sparse,
+        f"training a network {' -> '.join(f'{width:,}' for width in network.widths)}",
+        "Reduce `batch_size`, or fit a network of fewer features.",
+    )
+
+
 def _connections(settings: Settings, shape: Shape) -> tuple[int, ...]:
     return settings.connections or tuple(
         connections_wanted(layer, epsilon=settings.epsilon, density=settings.density)
@@ -219,6 +233,18 @@ def file_bytes(estimator: Any, n_features: int, n_samples: int, n_outputs: int) 
     settings = resolve(estimator, shape)
     if settings.solver == CLOSED_FORM:
         return 8 * n_features * n_outputs
+    return _stored_bytes(settings, shape)
+
+
+def checkpoint_bytes(estimator: Any, n_features: int, n_samples: int, n_outputs: int) -> int:
+    """Return about how many bytes a checkpoint of a training will have, at least."""
+    shape = Shape(n_samples, n_features, n_outputs, estimator._is_classifier)
+    call = FitCall(needs_epochs="checkpoints are written while a network is trained")
+    return _stored_bytes(resolve(estimator, shape, call), shape)
+
+
+def _stored_bytes(settings: Settings, shape: Shape) -> int:
+    """Return the bytes of the connections in a file, with their optimizer's state."""
     size = checked_dtype(settings.dtype).itemsize
     weight_size = 2 if is_bfloat16(settings.dtype) else size
     connections = settings.connections or tuple(

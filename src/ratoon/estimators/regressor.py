@@ -12,6 +12,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
+from ratoon.estimators.parameters import short
 from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
 from ratoon.samples.statistics import feature_statistics
@@ -331,7 +332,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         if self.loss not in REGRESSION_LOSSES:
             raise InvalidParameterError(
                 f'{type(self).__name__}: `loss` must be "auto" or one of {REGRESSION_LOSSES}, got'
-                f" {self.loss!r}."
+                f" {short(self.loss)}."
             )
         return self.loss
 

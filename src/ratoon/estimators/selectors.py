@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.inspection import relative_strength
+from ratoon.estimators.parameters import short
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import SET, RewiringHasNoEffectWarning
 from ratoon.rng import derive_generator, derive_seed, draw_root
@@ -24,6 +25,8 @@ from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning
 
 RESAMPLING = ("folds", "seeds")
+
+LARGEST_N_REPEATS = 100_000
 
 
 class StrengthSelector(SelectorMixin, BaseEstimator):
@@ -51,7 +54,9 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
         """Return the number of features to keep."""
         wanted = self.n_features_to_select
         is_number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
-        if is_number and float(wanted).is_integer() and wanted >= 1:
+        if is_number and wanted >= n_features and wanted < float("inf"):
+            return n_features
+        if is_number and wanted >= 1 and float(wanted).is_integer():
             return min(int(wanted), n_features)
         if is_number and 0.0 < wanted < 1.0:
             return max(1, round(float(wanted) * n_features))
@@ -61,10 +66,11 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
         )
 
     def _check_repeats(self) -> None:
-        if not isinstance(self.n_repeats, int | np.integer) or self.n_repeats < 1:
+        n = self.n_repeats
+        if not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_N_REPEATS:
             raise InvalidParameterError(
-                f"{type(self).__name__}: `n_repeats` must be a whole number of at least 1, got"
-                f" {self.n_repeats!r}."
+                f"{type(self).__name__}: `n_repeats` must be a whole number of at least 1 and at"
+                f" most {LARGEST_N_REPEATS:,}, got {n!r}."
             )
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -201,6 +207,11 @@ class SparseFeatureSelector(StrengthSelector):
         self._n_selected(x.shape[1])
         target = np.asarray(y)
         check_consistent_length(x, target)
+        if self.estimator is not None and not hasattr(self.estimator, "get_params"):
+            raise InvalidParameterError(
+                f"{type(self).__name__}: `estimator` must be an estimator, for example"
+                f" SparseMLPClassifier(), or None; got {short(self.estimator)}."
+            )
         model = _default_estimator(target) if self.estimator is None else self.estimator
         seed = draw_root(self.random_state)
         parts = (

@@ -112,7 +112,12 @@ def strengths(
     elif hasattr(how, "feature_strength"):
         found = np.asarray(how.feature_strength(), dtype=np.float64)
     else:
-        found = np.asarray(how, dtype=np.float64)
+        try:
+            found = np.asarray(how, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInputError(
+                f"strengths must be {n_features} finite numbers, one per feature: {error}."
+            ) from error
     if found.shape != (n_features,) or not (np.isfinite(found).all() and (found >= 0).all()):
         raise InvalidInputError(
             f"strengths must be {n_features} finite numbers, one per feature and none below 0; got"

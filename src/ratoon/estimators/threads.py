@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import index
 from typing import Any
 
 import joblib
@@ -56,12 +57,15 @@ def threads_for(n_jobs: Any, work: int) -> int:
     """
     if n_jobs is None:
         return 1 if work < SMALL_WORK else min(available_cores(), MOST_THREADS)
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+    try:
+        wanted = 0 if isinstance(n_jobs, bool) else index(n_jobs)
+    except TypeError:
+        wanted = 0
+    if wanted == 0:
         raise InvalidParameterError(
             f"`n_jobs` must be None, a positive number of threads, or negative to count from the"
             f" number of cores (-1: all), got {n_jobs!r}."
         )
-    wanted = int(n_jobs)
     if wanted > LARGEST_N_JOBS:
         raise InvalidParameterError(
             f"`n_jobs` must be at most {LARGEST_N_JOBS}, got {n_jobs!r}; this process may use"

@@ -13,7 +13,12 @@ import numpy as np
 import scipy.sparse
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidInputError, InvalidParameterError, check_fraction
+from ratoon.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    check_field_types,
+    check_fraction,
+)
 from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
@@ -320,6 +325,7 @@ class Scheduled:
     anneal: str = "constant"
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         _ = self.schedule  # raises if a field is invalid
 
     @property
@@ -340,6 +346,7 @@ class ScheduledFraction(Scheduled):
     zeta: float = 0.3
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         check_fraction("zeta", self.zeta, owner=type(self).__name__)
         super().__post_init__()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, check_field_types
 
 UNITS = ("epoch", "step", "permille")
 
@@ -82,6 +82,7 @@ class RewiringSchedule:
     anneal: str = "constant"
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         if self.every < 1:
             raise InvalidParameterError(f"`every` must be at least 1, got {self.every!r}.")
         if self.unit not in UNITS:

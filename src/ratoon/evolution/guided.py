@@ -93,7 +93,10 @@ class GuidedSET(ScheduledFraction):
             )
         check_grown(self.grown, "GuidedSET")
         if self.strength is not None:
-            strength = np.asarray(self.strength, dtype=np.float64)
+            try:
+                strength = np.asarray(self.strength, dtype=np.float64)
+            except (TypeError, ValueError, OverflowError):
+                strength = np.empty((0, 0))
             if strength.ndim != 1 or not (np.isfinite(strength).all() and (strength >= 0).all()):
                 raise InvalidInputError(
                     "GuidedSET: `strength` must be one finite number per feature, none below 0."

@@ -6,7 +6,9 @@ errors of several minibatches, concatenated and scaled by age.  Minibatches that
 one per cent are dropped.
 
 If there are still too many columns, the product is approximated at a lower rank: the largest
-singular values are kept, half as many as there may be columns.
+singular values are kept, half as many as there may be columns.  This approximation is the best of
+its rank if the columns, the inputs or the outputs are at most `MANY_COLUMNS`.  Otherwise random
+projections find one that is almost as good, in time and memory that grow with the factors.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ from ratoon.evolution.base import Signals, State
 
 NEGLIGIBLE = 0.01
 MANY_COLUMNS = 512
-"""More columns than this are reduced by way of the inputs or outputs, if those are fewer."""
+"""More columns than this are reduced by way of the inputs or outputs, or by random projections."""
+
+N_PASSES = 3
+"""Passes over the factors with which random projections are refined."""
+
+_SMALL, _LARGE = 1e-70, 1e70
+"""Magnitudes between which no power that is computed here overflows or vanishes."""
 
 
 def n_remembered(mu: float) -> int:
@@ -83,6 +91,9 @@ class RecentGradients:
     ) -> RecentGradients:
         """Return the factors after one more minibatch.
 
+        A minibatch whose activations or errors are not finite is left out, for example one of
+        mixed-precision training whose step is skipped.
+
         Examples
         --------
         >>> recent = RecentGradients.empty((1, 1), np.float64)
@@ -92,6 +103,8 @@ class RecentGradients:
         >>> recent.x @ recent.d.T
         array([[1.75]])
         """
+        if not all(np.isfinite(rows).all() for rows in signals):
+            return self
         old = self._decayed_to(step, mu)
         both = RecentGradients(
             np.concatenate((old.x, signals[0]), axis=1),
@@ -116,17 +129,50 @@ class RecentGradients:
         """Return the best approximation with at most ``rank`` columns.
 
         Only the Gram matrices of the columns are decomposed, which are as small as the number of
-        columns.  Where there are many columns, for example one per token, and the layer has fewer
-        inputs or outputs than that, a Gram matrix of these is decomposed instead.
+        columns.  Where there are many columns, for example one per token, and the layer has few
+        inputs or outputs, a Gram matrix of these is decomposed instead.  Where all are many, the
+        product is projected on random vectors.
 
         This uses one BLAS thread: more threads are slower on matrices of this size (up to thirty
         times on a busy machine), and the result would depend on their number.
         """
         with _blas().limit(limits=1, user_api="blas"):
-            narrow = min(self.x.shape[0], self.d.shape[0])
-            if self.steps.size > MANY_COLUMNS and narrow < self.steps.size:
-                return self._of_rank_by_units(min(rank, narrow), step)
-            return self._of_rank(rank, step)
+            largest = [float(np.abs(rows).max(initial=0.0)) for rows in self.factors]
+            n_least = min(self.x.shape[0], self.d.shape[0], self.steps.size)
+            is_wide = n_least > max(MANY_COLUMNS, 4 * rank)
+            if not is_wide and all(_SMALL < size < _LARGE or size == 0.0 for size in largest):
+                return self._of_rank_exactly(rank, step)
+            # Powers of two scale exactly, and no square or sum overflows afterwards.
+            units = [2.0 ** math.floor(math.log2(size)) if size else 1.0 for size in largest]
+            parts = (self.x / self.x.dtype.type(units[0]), self.d / self.d.dtype.type(units[1]))
+            scaled = RecentGradients(*parts, self.steps)
+            reduce = scaled._of_rank_by_projection if is_wide else scaled._of_rank_exactly
+            low, unit = reduce(rank, step), math.sqrt(units[0]) * math.sqrt(units[1])
+            x, d = ((rows * unit).astype(self.x.dtype) for rows in low.factors)
+            return RecentGradients(x, d, low.steps)
+
+    def _of_rank_exactly(self, rank: int, step: int) -> RecentGradients:
+        narrow = min(self.x.shape[0], self.d.shape[0])
+        if self.steps.size > MANY_COLUMNS and narrow < self.steps.size:
+            return self._of_rank_by_units(min(rank, narrow), step)
+        return self._of_rank(rank, step)
+
+    def _of_rank_by_projection(self, rank: int, step: int) -> RecentGradients:
+        """Approximate the largest singular vectors by subspace iteration from random vectors.
+
+        The method is that of Halko, Martinsson and Tropp (SIAM Review 53, 2011).  All arrays are
+        as narrow as about twice the rank.
+        """
+        rng = np.random.default_rng(0)
+        rows = rng.standard_normal((self.d.shape[0], 2 * rank + 8)).astype(self.d.dtype)
+        for _ in range(N_PASSES):
+            basis = _orthonormal(self.x @ (self.d.T @ _orthonormal(rows)))
+            rows = self.d @ (self.x.T @ basis)  # the product is about basis @ rows.T
+        vectors, values, right = np.linalg.svd(rows.astype(np.float64), full_matrices=False)
+        scale = np.sqrt(values[:rank])
+        return RecentGradients(
+            basis @ right[:rank].T * scale, vectors[:, :rank] * scale, np.full(rank, step)
+        )
 
     def _of_rank_by_units(self, rank: int, step: int) -> RecentGradients:
         """Project the product on its largest singular vectors in the smaller dimension."""
@@ -157,6 +203,10 @@ class RecentGradients:
         to_x = (inverse_x @ left[:, :rank] * scale).astype(self.x.dtype)
         to_d = (inverse_d @ right[:rank].T * scale).astype(self.d.dtype)
         return RecentGradients(self.x @ to_x, self.d @ to_d, np.full(rank, step))
+
+
+def _orthonormal(columns: Array) -> Array:
+    return np.linalg.qr(columns.astype(np.float64))[0].astype(columns.dtype)
 
 
 @cache

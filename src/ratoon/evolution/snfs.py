@@ -57,7 +57,9 @@ class SNFS(ScheduledFraction, StatefulStrategy):
     exact up to that.  More than ``max_columns`` samples are compressed by dropping the smallest
     singular values (see `ratoon.evolution.recent`); this is an approximation.  With the default,
     99 % of the grown connections are those of the exact method at a batch of 5, and 85 to 90 % at
-    a batch of 16 (TOX-171, two hidden layers of 1000).
+    a batch of 16 (TOX-171, two hidden layers of 1000).  Where a minibatch has more than 512 rows
+    and the layer more than 512 inputs and outputs, the singular values are found with random
+    projections.
 
     A layer that is full when training starts does not take part.
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
-from ratoon.errors import InvalidParameterError, check_fraction
+from ratoon.errors import InvalidParameterError, check_field_types, check_fraction
 from ratoon.kernels import Rule, Step
 
 DECAYS = ("coupled", "released")
@@ -76,6 +76,7 @@ class SGD:
     decay: str = "coupled"
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         check_fraction("momentum", self.momentum, owner="SGD")
         _check_decay(self.weight_decay, "SGD")
         if self.decay not in DECAYS:
@@ -126,6 +127,7 @@ class Adam:
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         check_fraction("beta_1", self.beta_1, owner="Adam")
         check_fraction("beta_2", self.beta_2, owner="Adam")
         _check_decay(self.weight_decay, "Adam")
@@ -188,6 +190,7 @@ class RMSprop:
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         check_fraction("beta_2", self.beta_2, owner="RMSprop")
         _check_decay(self.weight_decay, "RMSprop")
         if not self.adam_eps > 0:

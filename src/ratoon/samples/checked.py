@@ -184,7 +184,10 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
     if sample_weight is None:
         return None
     refuse_misleading(sample_weight, "sample_weight")
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"`sample_weight` must hold numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n_samples, float(weights))
     if weights.ndim != 1:

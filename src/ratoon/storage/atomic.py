@@ -170,8 +170,14 @@ def check_target(path: PathLike, n_bytes: int = 0, *, stream: bool = False) -> N
         raise SaveError(errno.ENAMETOOLONG, "the file name is too long", shown(path))
 
 
-def check_folder(folder: PathLike, n_bytes: int = 0, *, named: PathLike | None = None) -> None:
-    """Raise `SaveError` unless a new file of this size can be made in a folder."""
+def check_folder(
+    folder: PathLike,
+    n_bytes: int = 0,
+    *,
+    named: PathLike | None = None,
+    what: str = "the file will have",
+) -> None:
+    """Raise `SaveError` unless new files of this size in sum can be made in a folder."""
     name = folder if named is None else named
     # Permissions do not show read-only mounts, quotas and network file systems: make a file.
     temporary = os.path.join(os.fsdecode(folder), f".ratoon-{secrets.token_hex(8)}.tmp")
@@ -187,7 +193,7 @@ def check_folder(folder: PathLike, n_bytes: int = 0, *, named: PathLike | None =
     if n_bytes > free:
         raise SaveError(
             errno.ENOSPC,
-            f"the file will have about {n_bytes / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free"
+            f"{what} about {n_bytes / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free"
             f" on this disk; make room or use another folder",
             shown(name),
         )

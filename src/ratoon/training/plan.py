@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 
 from ratoon.errors import InvalidParameterError
@@ -92,7 +93,7 @@ class TrainingPlan:
         """Return the factor of the schedule; raise unless it is finite and not negative."""
         factor = self.schedule(progress)
         try:
-            is_valid = bool(0.0 <= factor < math.inf)
+            is_valid = bool(0.0 <= factor <= sys.float_info.max)
         except (TypeError, ValueError):
             is_valid = False
         if not is_valid:

@@ -17,6 +17,7 @@ import pytest
 from ratoon.datasets import (
     DownloadError,
     Limits,
+    UnverifiedDownloadWarning,
     data_folder,
     fetch,
     find_dataset,
@@ -24,7 +25,6 @@ from ratoon.datasets import (
     load,
 )
 from ratoon.datasets.public import fetch as public_fetch
-from ratoon.datasets.public.fetch import UnverifiedDownloadWarning
 from ratoon.datasets.public.registry import KnownDataset
 from ratoon.errors import FormatError, InvalidParameterError
 

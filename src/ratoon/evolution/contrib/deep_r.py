@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ratoon import kernels
 from ratoon.arrays import Array
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, check_field_types
 from ratoon.evolution.allocate import draw_split
 from ratoon.evolution.base import (
     LayerState,
@@ -72,6 +72,7 @@ class DeepR(Scheduled, StatefulStrategy):
     until: float = 1.0
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         for name in ("alpha", "temperature"):
             value = getattr(self, name)
             if not 0.0 <= value < math.inf:

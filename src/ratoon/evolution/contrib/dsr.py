@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratoon.errors import InvalidParameterError, check_fraction
+from ratoon.errors import InvalidParameterError, check_field_types, check_fraction
 from ratoon.evolution.allocate import split_in_proportion
 from ratoon.evolution.base import LayerState, Scheduled, State, StatefulStrategy, layer_seed
 from ratoon.evolution.clock import Clock
@@ -66,6 +66,7 @@ class DSR(Scheduled, StatefulStrategy):
     until: float = 0.95
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         check_fraction("zeta", self.zeta, owner="DSR")
         for name in ("threshold", "tolerance"):
             value = getattr(self, name)

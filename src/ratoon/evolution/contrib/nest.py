@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, check_field_types
 from ratoon.evolution.base import LayerState, Scheduled, State, StatefulStrategy
 from ratoon.evolution.clock import Clock
 from ratoon.evolution.contrib.neurons import Growth, bridges, idle_neurons
@@ -74,6 +74,7 @@ class NeST(Scheduled, StatefulStrategy):
     every: int = 1
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         if not (self.peak >= 1.0 and 0.0 < self.final <= self.peak < math.inf):
             raise InvalidParameterError(
                 f"NeST: `peak` must be at least 1 and `final` in (0, peak], got"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.errors import InvalidParameterError, check_fraction
+from ratoon.errors import InvalidParameterError, check_field_types, check_fraction
 from ratoon.evolution.base import LayerState, LayerwiseStrategy
 from ratoon.evolution.clock import Clock, RewiringSchedule
 from ratoon.evolution.contrib.neurons import importance
@@ -61,6 +61,7 @@ class NeuronPruning:
     base: LayerwiseStrategy = field(default_factory=SET)
 
     def __post_init__(self) -> None:
+        check_field_types(self)
         if not 0.0 <= self.percentile < 100.0:
             raise InvalidParameterError(
                 f"NeuronPruning: `percentile` must be in [0, 100), got {self.percentile!r}."
@@ -69,6 +70,10 @@ class NeuronPruning:
         if self.prune_every < 1:
             raise InvalidParameterError(
                 f"NeuronPruning: `prune_every` must be at least 1, got {self.prune_every!r}."
+            )
+        if not isinstance(self.base, LayerwiseStrategy):
+            raise InvalidParameterError(
+                f"NeuronPruning: `base` must be a strategy such as SET(), got {self.base!r}."
             )
         if self.base.schedule.unit != "epoch" or self.base.schedule.every != 1:
             raise InvalidParameterError(
