@@ -426,8 +426,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         -------
         ndarray of bool, or None
             None if the model has no fingerprints of its training samples: it was trained on more
-            than 67 million values (4 million in a call of `partial_fit`), saved without fingerprints,
-            or written by an earlier version.
+            than 67 million values (4 million in a call of `partial_fit`), saved without them, or
+            written by an earlier version.
 
         Examples
         --------

@@ -120,10 +120,14 @@ def basis_text(context: ReportContext) -> list[str]:
     n = 0 if data is None else data.n_samples
     if context.basis == HELD_OUT:
         text = [f"The {n:,} scored samples were held out: they were not used for training."]
+        if context.estimate is not None:
+            text.append(f"For comparison, on the training samples: {context.estimate}.")
     elif context.basis == CROSS_VALIDATED:
+        on_all = context.trained_on is not None and context.trained_on.all()
         text = [
             f"Estimated by {context.estimate.how}: every sample was predicted by models that were"
-            f" trained without it. The model itself was trained on all {n:,} samples."
+            f" trained without it."
+            + (f" The model itself was trained on all {n:,} samples." if on_all else "")
         ]
         if scores is not None and scores.n_repeats > 1:
             agreement = getattr(scores, "agreement", None)
