@@ -95,12 +95,12 @@ def _class_sentence(scores: ClassScores, context: ReportContext) -> str:
     accuracy = scores.accuracy
     if accuracy.value is None or accuracy.low is None or accuracy.high is None:
         return ""
-    wrong = round((1.0 - accuracy.value) * scores.n_samples, 1)
-    right = scores.n_samples - wrong
+    right = round(accuracy.value * scores.n_samples, 1)
+    number = f"{right:,.0f}" if right.is_integer() else f"{right:,.1f}"
     mean = " on average" if scores.n_repeats > 1 else ""
     samples = "sample" if scores.n_samples == 1 else "samples"
     return (
-        f"{right:g} of {scores.n_samples:,} {samples}{mean} are classified correctly; 95 % interval"
+        f"{number} of {scores.n_samples:,} {samples}{mean} are classified correctly; 95 % interval"
         f" of the accuracy: {100 * accuracy.low:.0f} to {100 * accuracy.high:.0f} %. Always"
         f" predicting the largest class, {scores.largest}, is right for"
         f" {100 * scores.baseline:.1f} %."
