@@ -13,6 +13,7 @@ import typer
 from ratoon.cli.estimate import (
     AUTO,
     NONE,
+    OWN,
     CvOption,
     checked_cv,
     estimated,
@@ -224,15 +225,15 @@ def train(
         Path | None,
         typer.Option(help="Also write a report to this HTML file.", rich_help_panel=RUN),
     ] = None,
-    fingerprints: Annotated[
+    no_fingerprints: Annotated[
         bool,
         typer.Option(
-            "--fingerprints/--no-fingerprints",
-            help="Write fingerprints of the training samples into the model, by which evaluate and"
-            " report know them.",
+            "--no-fingerprints",
+            help="Leave out of the model the fingerprints of the training samples, by which"
+            " evaluate and report know them.",
             rich_help_panel=RUN,
         ),
-    ] = True,
+    ] = False,
     distributed_by: Annotated[
         str | None,
         typer.Option("--distributed", help="mpi: train on all MPI ranks.", rich_help_panel=RUN),
@@ -301,6 +302,8 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
+    if no_fingerprints and output is None:
+        raise InvalidParameterError("--no-fingerprints is about the model file; add -o MODEL.")
     if is_first:
         _check_outputs(output, report, checkpoint)
     checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
@@ -317,7 +320,7 @@ def train(
     given["augment"] = chosen
     estimator = make_estimator(samples, given)
     if dry_run:
-        _show_plan(estimator, samples, as_json=as_json)
+        _show_plan(estimator, samples, cv, has_test=test > 0.0, as_json=as_json)
         return
     if is_first:
         _check_space(estimator, samples, output, checkpoint)
@@ -339,7 +342,7 @@ def train(
     if not is_first:
         return
     if output is not None:
-        save(estimator, output, fingerprints=fingerprints)
+        save(estimator, output, fingerprints=not no_fingerprints)
     planned = planned_cv(cv, estimator, training, has_test=held_out is not None)
     estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
     result = _Result(training, held_out, estimate, test_scores(estimator, training, held_out))
@@ -483,14 +486,22 @@ def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
     return [Checkpoint(folder, every=every, resume=resume)]
 
 
-def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
+def _show_plan(estimator: Any, samples: Dataset, cv: str, *, has_test: bool, as_json: bool) -> None:
     from ratoon.cli.cost import show_plan
+    from ratoon.experiments.estimate import folds_of
 
     with shell_words():
         planned = estimator.plan(
             samples.n_features, n_samples=samples.n_samples, n_outputs=max(samples.n_classes, 1)
         )
     show_plan(planned, as_json=as_json)
+    folds = planned_cv(cv, estimator, samples, has_test=has_test).cv
+    if not as_json and folds not in (NONE, OWN):
+        n_folds, n_repeats = folds_of(folds)
+        print_note(
+            f"Cross-validation (--cv {folds}) fits {n_folds * n_repeats} more networks to"
+            f" {n_folds - 1} of {n_folds} parts of the samples."
+        )
 
 
 def _show_result(
