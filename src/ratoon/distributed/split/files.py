@@ -43,7 +43,7 @@ from ratoon.storage import (
 )
 from ratoon.storage.atomic import write_file
 from ratoon.storage.identity import describe_plan, differences
-from ratoon.storage.rules import MAX_WIDTH, Fields, Violation
+from ratoon.storage.rules import MAX_STATES, MAX_WIDTH, Fields, Violation
 from ratoon.training import TrainingPlan
 
 MANIFEST = "split.json"
@@ -281,8 +281,8 @@ def _columns_of(
             if block is None or block.shape != shape or block.bias.dtype.name != dtype:
                 raise FormatError(f"{path}: layer {index + 1} does not fit the other parts.")
             blocks.append(block)
-        states = {len(block.state) for block in blocks if block is not None} or {0}
-        if len(states) != 1:
+        n_states = sum(f"bias_state/{index}/{k}" in document.arrays for k in range(MAX_STATES))
+        if any(len(block.state) != n_states for block in blocks if block is not None):
             raise FormatError(f"{path}: the optimizer state of layer {index + 1} is incomplete.")
         columns.append(
             Column(
@@ -290,7 +290,7 @@ def _columns_of(
                 bias,
                 [
                     _checked(document.arrays.get(f"bias_state/{index}/{k}"), width, dtype, path)
-                    for k in range(states.pop())
+                    for k in range(n_states)
                 ],
             )
         )

@@ -12,12 +12,14 @@ from numpy.typing import DTypeLike
 
 from ratoon.arrays import Array
 from ratoon.distributed.communicator import Communicator
+from ratoon.distributed.split.cost import split_cost
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.initialise import connections_wanted
 from ratoon.initialise.weights import weight_scale
 from ratoon.kernels import Scaling
 from ratoon.kernels.types import checked_dtype
 from ratoon.layers import SparseLayer, make_layer
+from ratoon.memory import require_memory
 from ratoon.network import ALTERNATING, SparseMLP
 from ratoon.rng import derive_seed
 from ratoon.topology import Topology
@@ -122,6 +124,15 @@ class SplitNetwork:
         widths = tuple(int(width) for width in widths)
         check_parts(n_parts, ranks)
         kind = checked_dtype(dtype)
+        cost = split_cost(
+            widths, ranks.size, epsilon=epsilon, density=density, number_bytes=kind.itemsize
+        )
+        require_memory(
+            cost.connection_bytes,
+            f"a part of this network ({cost.n_connections:,} connections over"
+            f" {ranks.size} rank{'s' if ranks.size > 1 else ''})",
+            "Use more ranks, narrower layers or a smaller `epsilon`.",
+        )
         kinds, columns = [], {part: list[Column]() for part in own_parts(n_parts, ranks)}
         for index, shape in enumerate(pairwise(widths)):
             is_output = index == len(widths) - 2
@@ -216,6 +227,12 @@ class SplitNetwork:
         ]
         return sum(block.nbytes() for *_, block in self.blocks()) + sum(b.nbytes for b in biases)
 
+    def outputs(self, x: Any, *, n_threads: int = 1) -> Array:
+        """Return the raw outputs (samples, outputs) on every rank; all ranks must call it."""
+        from ratoon.distributed.split.steps import split_outputs
+
+        return split_outputs(self, x, n_threads=n_threads)
+
     def join(self) -> SparseMLP:
         """Return the whole network on every rank; it has to fit the memory of one.
 
@@ -266,7 +283,7 @@ def owner_of(part: int, n_parts: int, size: int) -> int:
 
 def check_parts(n_parts: int, ranks: Communicator) -> None:
     """Raise unless every rank has a part."""
-    if not isinstance(n_parts, int) or n_parts < ranks.size:
+    if n_parts < ranks.size:
         raise InvalidParameterError(
             f"a network over {ranks.size} ranks needs at least {ranks.size} parts, got {n_parts!r}."
         )

@@ -8,6 +8,7 @@ pass, so a rank needs working memory for two more parts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from ratoon.kernels.linear import padded
 from ratoon.kernels.reference.losses import sample_losses
 from ratoon.layers import SparseLayer
 from ratoon.rng import derive_seed
+from ratoon.samples.in_memory import wrap
 
 NO_UPDATE = Step(lr=0.0)
+ROWS_AT_ONCE = 256
+"""Samples that are predicted together."""
 
 
 @dataclass
@@ -213,3 +217,26 @@ def loss_and_errors(
     total = float(counted.sum())
     errors = errors * (counted / max(total, 1e-300))[:, None]
     return float(losses @ counted), total, errors
+
+
+def scaled_inputs(network: SplitNetwork, x: Any, rows: Any) -> Array:
+    """Return samples as the network reads them, features x samples."""
+    values = x.dense(rows).astype(network.dtype)
+    scaling = network.scaling
+    if scaling.shift is not None:
+        values -= scaling.shift
+    if scaling.scale is not None:
+        values *= scaling.scale
+    if scaling.clip > 0:
+        np.clip(values, -scaling.clip, scaling.clip, out=values)
+    return np.ascontiguousarray(values.T)
+
+
+def split_outputs(network: SplitNetwork, x: Any, *, n_threads: int = 1) -> Array:
+    """Return the raw outputs (samples, outputs) of a split network, on every rank."""
+    samples, steps = wrap(x), Steps(network, n_threads=n_threads)
+    found = [
+        steps.forward(scaled_inputs(network, samples, slice(first, first + ROWS_AT_ONCE)))[0]
+        for first in range(0, samples.n_rows, ROWS_AT_ONCE)
+    ]
+    return np.concatenate(found) if found else np.empty((0, network.widths[-1]), network.dtype)

@@ -17,7 +17,7 @@ from ratoon.distributed.communicator import Communicator, SingleRank
 from ratoon.distributed.exchange import check_agreement, share_layer
 from ratoon.distributed.split.files import SplitFolder
 from ratoon.distributed.split.network import SplitNetwork
-from ratoon.distributed.split.steps import Pass, Steps, loss_and_errors
+from ratoon.distributed.split.steps import Pass, Steps, loss_and_errors, scaled_inputs
 from ratoon.distributed.watched import WatchedRanks
 from ratoon.errors import DivergenceError, InvalidParameterError
 from ratoon.evolution import (
@@ -37,9 +37,6 @@ from ratoon.rng import derive_generator, derive_seed
 from ratoon.samples.in_memory import wrap
 from ratoon.storage.identity import describe_data, describe_plan
 from ratoon.training import TrainingData, TrainingPlan
-
-ROWS_AT_ONCE = 256
-"""Samples that are predicted together."""
 
 
 class SplitTraining:
@@ -106,7 +103,7 @@ class SplitTraining:
         check_strategy_is_local(plan.evolution)
         if plan.augment is not None:
             raise InvalidParameterError("`augment` is not supported by a network over ranks.")
-        if not isinstance(average_every, int) or average_every < 1:
+        if average_every < 1:
             raise InvalidParameterError(
                 f"`average_every` must be at least 1 step, got {average_every!r}."
             )
@@ -114,7 +111,7 @@ class SplitTraining:
         self.samples = wrap(x)
         self.data = TrainingData.of(self.samples, targets, network.dtype, weights=weights)
         self.plan = plan
-        self.replicas: Communicator = replicas or SingleRank()
+        self.replicas: Communicator = SingleRank() if replicas is None else replicas
         self.average_every = average_every
         self.folder = folder
         self.log = log
@@ -145,7 +142,7 @@ class SplitTraining:
 
     def outputs(self, x: Any) -> Array:
         """Return the raw outputs (samples, outputs) on every rank."""
-        return split_outputs(self.network, x, n_threads=self.plan.n_threads)
+        return self.network.outputs(x, n_threads=self.plan.n_threads)
 
     def mean_loss(self, x: Any, targets: Array) -> float:
         """Return the mean loss of samples."""
@@ -334,29 +331,6 @@ def check_strategy_is_local(strategy: Any) -> None:
             f" rewire a network whose parts are on several ranks.\n"
             f"  Use static, set, annealed_set, rigl or gse."
         )
-
-
-def scaled_inputs(network: SplitNetwork, x: Any, rows: Any) -> Array:
-    """Return samples as the network reads them, features x samples."""
-    values = x.dense(rows).astype(network.dtype)
-    scaling = network.scaling
-    if scaling.shift is not None:
-        values -= scaling.shift
-    if scaling.scale is not None:
-        values *= scaling.scale
-    if scaling.clip > 0:
-        np.clip(values, -scaling.clip, scaling.clip, out=values)
-    return np.ascontiguousarray(values.T)
-
-
-def split_outputs(network: SplitNetwork, x: Any, *, n_threads: int = 1) -> Array:
-    """Return the raw outputs (samples, outputs) of a split network, on every rank."""
-    samples, steps = wrap(x), Steps(network, n_threads=n_threads)
-    found = [
-        steps.forward(scaled_inputs(network, samples, slice(first, first + ROWS_AT_ONCE)))[0]
-        for first in range(0, samples.n_rows, ROWS_AT_ONCE)
-    ]
-    return np.concatenate(found) if found else np.empty((0, network.widths[-1]), network.dtype)
 
 
 def _signals(
