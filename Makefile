@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
-.PHONY: test-research mutations fuzz soak audit release-check asv clean
+.PHONY: test-research mutations fuzz soak audit release-check docs-version asv clean
 
 help:
 	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | release-check | asv | clean"
@@ -111,6 +111,11 @@ bench-peers:
 docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \
 	    rm -rf docs/auto_examples docs/generated docs/sg_execution_times.rst; exit $$status
+
+# The pages of this version in DOCS/<version>, and the list of all versions there for the menu.
+DOCS ?= build/site
+docs-version: docs
+	$(BIN)/python .ci/docs_versions.py build/docs $(DOCS)
 
 # A sanitizer has its own build folder and environment.  The environment contains only ratoon; all
 # other packages come from the main one.  Reports would be swallowed by
