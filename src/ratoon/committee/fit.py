@@ -17,7 +17,7 @@ from ratoon.committee.members import (
     Member,
     fit_members,
 )
-from ratoon.committee.problem import Problem, Standardisation
+from ratoon.committee.problem import Problem, Standardisation, take_rows
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
@@ -77,6 +77,7 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     design = Design.for_problem(problem)
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
+    z = z if scipy.sparse.issparse(z) else np.asfortranarray(z)
     errors, outputs, seen = _cross_validate(problem, standardisation, z, design, seed)
     shares = _shares(problem, design, errors, int(seen.sum()))
     mixture = np.einsum("mp,mpno->no", shares, outputs)
@@ -123,9 +124,10 @@ def _cross_validate(
         validation, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         rng = derive_generator(seed, "fold", 0, fold)
         part = problem.take(training)
-        fitted = fit_members(part, standardisation, z[training], design, rng)
+        unseen = take_rows(z, validation)
+        fitted = fit_members(part, standardisation, take_rows(z, training), design, rng)
         for number, member in enumerate(fitted):
-            found = member.outputs(z[validation])
+            found = member.outputs(unseen)
             outputs[number][:, validation] = found
             errors = np.square(found - problem.targets[validation]).mean(axis=2)
             total[number] += errors @ problem.weights[validation]
@@ -178,7 +180,7 @@ def _merge(
     connections, neuron_biases, output_weights = [], [], []
     for member, share in zip(members, shares, strict=True):
         weights = member.weights(share)
-        bias = bias + share.sum() * member.mean - member.feature_mean @ weights
+        bias = bias + share.sum() * member.mean - member.x.mean @ weights
         if member.hidden is None:
             linear = weights if linear is None else linear + weights
         else:

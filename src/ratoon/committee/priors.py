@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
+from ratoon.committee.problem import CentredRows
 
 _MIN_F, _MAX_F = 1e-6, 1e4
 # Features per block of pairs: limits memory to 32 MB per 4,000 features.
@@ -29,22 +29,24 @@ def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
     >>> f_statistic(z, y, np.ones(4)).tolist()
     [5000.0, 1e-06]
     """
-    total = float(weights.sum())
-    root = np.sqrt(weights)[:, None]
-    basis = _orthonormal_basis((targets - np.average(targets, axis=0, weights=weights)) * root)
-    degrees = basis.shape[1]
-    if scipy.sparse.issparse(z):
-        # The basis is orthogonal to the mean, so these products need no centring.
-        explained = np.square((basis * root).T @ z.astype(np.float64)).sum(axis=0)
-        mean = (weights / total) @ z.astype(np.float64)
-        variation = np.maximum(weights @ z.astype(np.float64).power(2) - total * mean**2, 0.0)
+    return f_of_rows(CentredRows.of(z, weights), targets, weights)
+
+
+def f_of_rows(x: CentredRows, targets: Array, weights: Array) -> NDArray[np.float64]:
+    """Return `f_statistic` of features that are centred already."""
+    centred_targets = targets - np.average(targets, axis=0, weights=weights)
+    basis = _orthonormal_basis(centred_targets * x.root[:, None])
+    # The basis is orthogonal to the mean, so products with sparse rows need no centring.
+    explained = np.square(x.rows.T @ basis.astype(x.rows.dtype)).sum(axis=1, dtype=np.float64)
+    if x.is_sparse:
+        squares = x.rows.astype(np.float64).power(2).sum(axis=0)
+        variation = np.maximum(squares - np.square(x.mean) * len(x.root), 0.0)
     else:
-        centred = (z - np.average(z, axis=0, weights=weights)) * root
-        explained = np.square(basis.T.astype(z.dtype) @ centred).sum(axis=0).astype(np.float64)
-        variation = np.square(centred).sum(axis=0).astype(np.float64)
+        variation = np.einsum("ij,ij->j", x.rows, x.rows).astype(np.float64)
     unexplained = np.maximum(variation - explained, 0.0)
-    per_degree = unexplained / max(total - degrees - 1, 1.0)
-    f = (explained / max(degrees, 1)) / np.maximum(per_degree, 1e-9)
+    n_degrees = basis.shape[1]
+    per_degree = unexplained / max(float(weights.sum()) - n_degrees - 1, 1.0)
+    f = (explained / max(n_degrees, 1)) / np.maximum(per_degree, 1e-9)
     return np.clip(np.where(explained <= 1e-9, 0.0, f), _MIN_F, _MAX_F)
 
 
