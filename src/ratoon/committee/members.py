@@ -17,7 +17,11 @@ from ratoon.committee.problem import CentredRows, Problem, Standardisation, scal
 
 STRENGTH_EXPONENTS, SCALE_EXPONENTS = (0, 1, 2), (0.0, 0.5)
 NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
-MAX_FEATURES_FOR_PAIRS = 5000
+MAX_FEATURES_FOR_PAIRS, MAX_PRODUCTS = 5000, 50_000_000
+"""Limits of pair strength: features, and pairs of features times classes."""
+
+MAX_TARGETS_FOR_SELECTION = 10
+"""With more continuous targets no member selects features: each target has its own."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +85,19 @@ class Design:
     @classmethod
     def for_problem(cls, problem: Problem) -> Design:
         """Return the default design for a problem of this size and kind."""
-        kinds = [
-            MemberKind(model, q, r)
-            for r in SCALE_EXPONENTS
-            for q in STRENGTH_EXPONENTS
-            for model in ("linear", "hidden")
-        ]
-        if problem.has_many_samples and problem.x.shape[1] <= MAX_FEATURES_FOR_PAIRS:
+        n_features, n_outputs = problem.x.shape[1], problem.targets.shape[1]
+        selects = problem.kind != "squared" or n_outputs <= MAX_TARGETS_FOR_SELECTION
+        exponents = STRENGTH_EXPONENTS if selects else (0,)
+        kinds = [MemberKind("linear", q, r) for r in SCALE_EXPONENTS for q in exponents]
+        kinds += [MemberKind("hidden", q, SCALE_EXPONENTS[-1]) for q in exponents]
+        if (
+            selects
+            and problem.has_many_samples
+            and n_features <= MAX_FEATURES_FOR_PAIRS
+            and n_features**2 * n_outputs <= MAX_PRODUCTS
+        ):
             kinds.append(MemberKind("pairs"))
-        if problem.kind == "squared":
+        if selects and problem.kind == "squared":
             kinds.append(MemberKind("lasso"))
             kinds += [MemberKind("iterated", i + 1) for i in range(N_ITERATIONS)]
         return cls(

@@ -11,8 +11,8 @@ from ratoon.arrays import Array
 from ratoon.committee.problem import CentredRows
 
 _MIN_F, _MAX_F = 1e-6, 1e4
-# Features per block of pairs: limits memory to 32 MB per 4,000 features.
-_BLOCK_SIZE = 1024
+# Features per block of pairs: limits memory to about 30 MB per 4,000 features.
+_BLOCK_SIZE = 512
 
 
 def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
@@ -84,16 +84,20 @@ def pair_strength(z: Array, targets: Array, weights: Array) -> NDArray[np.float6
     strength = np.zeros(n_features)
     weighted = (z * proportion).astype(np.float32)
     for first in range(0, n_features, _BLOCK_SIZE):
-        block = slice(first, min(first + _BLOCK_SIZE, n_features))
-        mean = weighted[:, block].T @ z
-        variance = (weighted[:, block] * z[:, block]).T @ (z * z) - mean**2
+        block, others = weighted[:, first : first + _BLOCK_SIZE], z[:, first:]
+        mean = block.T @ others
+        variance = (block * others[:, : block.shape[1]]).T @ (others * others) - mean**2
+        variance = np.maximum(variance, 0.05)
         for column in columns.T:
             u = column - float((proportion[:, 0] * column).sum())
             u = u / max(float(np.sqrt((proportion[:, 0] * u * u).sum())), 1e-12)
-            covariance = (weighted[:, block] * u[:, None].astype(np.float32)).T @ z
-            r2 = covariance**2 / np.maximum(variance, 0.05)
+            r2 = (block * u[:, None].astype(np.float32)).T @ others
+            r2 = np.square(r2, out=r2)
+            r2 /= variance
             t2 = total * r2 / np.maximum(1.0 - r2, 1e-3)
-            rows = np.arange(block.stop - first)
-            t2[rows, first + rows] = 0.0
-            strength[block] += np.maximum(t2 - threshold, 0.0).sum(axis=1)
+            t2 -= threshold
+            # Pairs to the right of the diagonal; every other pair is one of these, or a feature.
+            found = np.triu(np.maximum(t2, 0.0, out=t2), 1)
+            strength[first : first + _BLOCK_SIZE] += found.sum(axis=1)
+            strength[first:] += found.sum(axis=0)
     return strength
