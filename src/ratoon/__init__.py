@@ -21,6 +21,7 @@ __all__ = [
     "SparseMLPRegressor",
     "__version__",
     "load",
+    "skops_trusted",
 ]
 
 _LAZY = {
@@ -31,6 +32,7 @@ _LAZY = {
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
     "load": "ratoon.estimators",
+    "skops_trusted": "ratoon.estimators",
 }
 
 

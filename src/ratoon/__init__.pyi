@@ -6,6 +6,7 @@ from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators import load as load
+from ratoon.estimators import skops_trusted as skops_trusted
 from ratoon.samples.augment import Augment as Augment
 
 __version__: str
@@ -18,4 +19,5 @@ __all__ = [
     "SparseMLPRegressor",
     "__version__",
     "load",
+    "skops_trusted",
 ]

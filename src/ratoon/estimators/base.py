@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -493,10 +494,27 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
         save(self, path, optimizer=optimizer)
 
-    def __getstate__(self) -> Any:
-        # A pickle of a network that another thread is rewiring would be of two moments.
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickles and copies keep every attribute.  A pickle of a network that another thread is
+        # rewiring would be of two moments.
+        del protocol
         with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
-            return super().__getstate__()
+            return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> Any:
+        """Return the state for `skops.io.dump`: parameters, or the bytes that `save` writes."""
+        from ratoon.estimators.persistence import plain_state
+
+        with guard.reading(self, name=f"this {type(self).__name__}", action="saving"):
+            return plain_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        from ratoon.estimators.persistence import is_plain_state, restore
+
+        if is_plain_state(state):
+            restore(self, state)
+        else:
+            super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
 
