@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "load",
     "skops_trusted",
+    "table_encoder",
 ]
 
 _LAZY = {
@@ -33,6 +34,7 @@ _LAZY = {
     "SparseMLPRegressor": "ratoon.estimators",
     "load": "ratoon.estimators",
     "skops_trusted": "ratoon.estimators",
+    "table_encoder": "ratoon.estimators",
 }
 
 

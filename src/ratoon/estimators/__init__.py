@@ -12,3 +12,4 @@ from ratoon.estimators.persistence import skops_trusted as skops_trusted
 from ratoon.estimators.rbm import SparseBernoulliRBM as SparseBernoulliRBM
 from ratoon.estimators.regressor import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators.selectors import SparseFeatureSelector as SparseFeatureSelector
+from ratoon.estimators.tables import table_encoder as table_encoder

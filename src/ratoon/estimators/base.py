@@ -21,6 +21,7 @@ from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterEr
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.foreign import UnknownParameterError, hint_for
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
@@ -517,6 +518,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for the name of another library's the error names the right one."""
+        for name in params.keys() - self._get_param_names():
+            if (message := hint_for(type(self).__name__, name)) is not None:
+                raise UnknownParameterError(message)
+        super().set_params(**params)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

@@ -20,6 +20,7 @@ from ratoon.samples.base import Samples
 from ratoon.samples.csr import checked_csr
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
 from ratoon.samples.on_disk import COMPACT, EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
+from ratoon.samples.recipes import recipe_for
 
 
 def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Samples:
@@ -130,14 +131,19 @@ def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Sample
         return stored
     if scipy.sparse.issparse(X):
         X = checked_csr(X)
-    checked = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=_types(X, compact=streamed),
-        accept_large_sparse=True,
-    )
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=_types(X, compact=streamed),
+            accept_large_sparse=True,
+        )
+    except ValueError as error:
+        if recipe := recipe_for(X, str(error), type(estimator).__name__):
+            raise InvalidInputError(recipe) from None
+        raise
     return SparseSamples(checked) if scipy.sparse.issparse(checked) else DenseSamples(checked)
 
 
