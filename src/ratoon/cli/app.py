@@ -20,6 +20,7 @@ from ratoon.cli import (
     report,
     reproduce,
     select,
+    serve,
     train,
 )
 from ratoon.cli.terminal import (
@@ -71,6 +72,7 @@ for command in (
     report.report,
     export.export,
     export.slim,
+    serve.serve,
     reproduce.reproduce,
     cost.plan,
     cost.bench,
