@@ -23,6 +23,7 @@ from ratoon.cli import (
     serve,
     train,
 )
+from ratoon.cli.logs import warnings_on_one_line
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -103,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     with checkpoints that receives SIGTERM writes one more and ends with 143.  No error ends with a
     traceback, unless RATOON_TRACEBACK is set.
     """
-    with terminal_streams(), visible_warnings():
+    with terminal_streams(), visible_warnings(), warnings_on_one_line():
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0
