@@ -18,6 +18,7 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Samples
 from ratoon.samples.csr import checked_csr
+from ratoon.samples.dlpack import as_numpy
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
 from ratoon.samples.on_disk import COMPACT, EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 from ratoon.samples.recipes import recipe_for
@@ -47,6 +48,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
     InvalidInputError, ValueError, TypeError
         If X cannot be used; the message gives the reason.
     """
+    X = as_numpy(X, "X")
     refuse_misleading(X, "X")
     kind, values, names = _unpacked(X)
     if names is None:
@@ -69,7 +71,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
 
 def targets_or_labels(X: Any, y: Any) -> Any:
     """Return ``y``, or the labels of ``X`` if ``y`` is None and ``X`` is a `Dataset`."""
-    return X.labels if y is None and _is_dataset(X) else y
+    return X.labels if y is None and _is_dataset(X) else as_numpy(y, "y")
 
 
 def named_columns(X: Any) -> tuple[Any, tuple[str, ...]]:
@@ -189,6 +191,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
     """Return one weight per sample, or None if all have the same weight."""
     if sample_weight is None:
         return None
+    sample_weight = as_numpy(sample_weight, "sample_weight")
     refuse_misleading(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
