@@ -14,13 +14,16 @@ from ratoon.cli import (
     cost,
     data,
     demo,
+    export,
     inspect,
     predict,
     report,
     reproduce,
     select,
+    serve,
     train,
 )
+from ratoon.cli.logs import warnings_on_one_line
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -68,6 +71,9 @@ for command in (
     compare.compare,
     compare.compare_strategies,
     report.report,
+    export.export,
+    export.slim,
+    serve.serve,
     reproduce.reproduce,
     cost.plan,
     cost.bench,
@@ -98,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     with checkpoints that receives SIGTERM writes one more and ends with 143.  No error ends with a
     traceback, unless RATOON_TRACEBACK is set.
     """
-    with terminal_streams(), visible_warnings():
+    with terminal_streams(), visible_warnings(), warnings_on_one_line():
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0

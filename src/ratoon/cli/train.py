@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ratoon.cli.logs import logged
 from ratoon.cli.options import (
     DataFile,
     JsonOption,
@@ -18,6 +19,7 @@ from ratoon.cli.options import (
     ReadingOption,
     TaskOption,
     evolution_from,
+    in_shell_words,
     input_errors,
     shell_words,
     use_config,
@@ -32,7 +34,15 @@ from ratoon.cli.samples import (
     with_labels,
 )
 from ratoon.cli.split import check_split, train_split
-from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table, print_text
+from ratoon.cli.terminal import (
+    count,
+    density_text,
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+    until_the_end,
+)
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.samples.augment import as_augment
@@ -247,6 +257,15 @@ def train(
             rich_help_panel=RUN,
         ),
     ] = None,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json",
+            help="Write the log to stderr as JSON, one object per line: every epoch, checkpoints,"
+            " notes, warnings and errors.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -280,6 +299,9 @@ def train(
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
     quiet = quiet or as_json or not is_first
+    if is_first:
+        # Until the command ends, so that its error is logged as well.
+        until_the_end(logged(as_json=log_json, quiet=quiet))
     given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -362,7 +384,12 @@ def train(
         print_what_happens_on_failure(world, checkpoint)
     try:
         with distributed(world, average_every or "auto", log=print_cost) as rank_callbacks:
-            fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
+            fit(
+                estimator,
+                training,
+                [*checkpoints, *rank_callbacks],
+                verbose=not quiet and not log_json,
+            )
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
@@ -517,6 +544,20 @@ def _show_result(
             }
         )
         return
+    if not quiet:
+        _show_network(estimator, layers)
+    if held_out is not None:
+        kind = "accuracy" if training.class_names is not None else "R squared"
+        print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
+    if quiet:
+        return
+    if output is not None:
+        print_note(f"The model is in {output}.")
+    else:
+        print_note("The model was not saved; use -o MODEL to save it.")
+
+
+def _show_network(estimator: Any, layers: list[dict[str, Any]]) -> None:
     print_table(
         "network",
         ["inputs", "outputs", "connections", "requested density", "density"],
@@ -531,13 +572,4 @@ def _show_result(
             for x in layers
         ],
     )
-    print_text(estimator.report_.how)
-    if held_out is not None:
-        kind = "accuracy" if training.class_names is not None else "R squared"
-        print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
-    if quiet:
-        return
-    if output is not None:
-        print_note(f"The model is in {output}.")
-    else:
-        print_note("The model was not saved; use -o MODEL to save it.")
+    print_text(in_shell_words(estimator.report_.how))
