@@ -24,6 +24,7 @@ from ratoon.cli import (
     train,
 )
 from ratoon.cli.logs import warnings_on_one_line
+from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -105,6 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     traceback, unless RATOON_TRACEBACK is set.
     """
     with terminal_streams(), visible_warnings(), warnings_on_one_line():
+        token = ARGUMENTS.set(arguments)
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0
@@ -122,4 +124,6 @@ def main(arguments: list[str] | None = None) -> int:
                 f" command again, and report the traceback."
             )
             code = FAILED
+        finally:
+            ARGUMENTS.reset(token)
         return code if flush_results() else code or FAILED
