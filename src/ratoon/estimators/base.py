@@ -19,6 +19,7 @@ from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
+from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
@@ -64,7 +65,9 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
     return None if before is None or before.channels != "last" else before.shape
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+class BaseSparseMLP(
+    CallbackSupportMixin, NetworkInspection, Explaining, TargetKind, BaseEstimator
+):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
