@@ -28,7 +28,7 @@ def test_training_can_end_with_a_report(files):
     assert main([*called, "-q", "--title", "A & B", "--top", "3"]) == 0
     text = other.read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in text
-    assert "which is not known here" in text
+    assert "not known: the model has no fingerprints" in text
     assert text.count('class="bar"') == 3
     assert "of a single network can be unstable" in text
 

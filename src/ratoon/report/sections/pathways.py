@@ -1,0 +1,12 @@
+"""Gene sets: enrichment of the ranking; left out unless data are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ratoon.report.context import ReportContext
+
+
+def build(context: ReportContext) -> Any:
+    """Return ``context.extras["pathways"]``."""
+    return context.extras.get("pathways")
