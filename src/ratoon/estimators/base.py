@@ -21,6 +21,7 @@ from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
@@ -66,7 +67,7 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
 
 
 class BaseSparseMLP(
-    CallbackSupportMixin, NetworkInspection, Explaining, TargetKind, BaseEstimator
+    CallbackSupportMixin, NetworkInspection, RankedFeatures, Explaining, TargetKind, BaseEstimator
 ):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
@@ -225,6 +226,7 @@ class BaseSparseMLP(
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         return self
 
     def _train(
@@ -278,6 +280,7 @@ class BaseSparseMLP(
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
         return self
@@ -384,6 +387,7 @@ class BaseSparseMLP(
         for name in ("_state", "network_", "settings_", "member_shares_"):
             self.__dict__.pop(name, None)
         self.__dict__.pop("cross_validated_outputs_", None)
+        self._forget_associations()
 
     def _publish(self, state: TrainingState) -> None:
         """Keep what training has reached, and set the fitted attributes from it."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.inspection import relative_strength
+from ratoon.explain import relative_strength
 from ratoon.estimators.parameters import short
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import SET, RewiringHasNoEffectWarning
