@@ -97,7 +97,11 @@ class Explaining:
             )
         x = checked_samples(self, X, reset=False, streamed=True)
         raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
-        goal = _of_classes(self, target, raw) if self._is_classifier else _of_numbers(self, target, raw)
+        goal = (
+            _of_classes(self, target, raw)
+            if self._is_classifier
+            else _of_numbers(self, target, raw)
+        )
         values, base = contributions(
             self.network_,
             x,
@@ -147,10 +151,8 @@ def _of_classes(model: Any, target: Any, raw: Array) -> _Goal:
             f"with several labels per sample, `target` must name one of them:"
             f" {classes.tolist()[:20]}."
         )
-    if target is None:
-        chosen = raw.argmax(axis=1)
-    else:
-        chosen = np.full(len(raw), _index_of(target, classes))
+    named = None if target is None else _index_of(target, classes)
+    chosen = raw.argmax(axis=1) if named is None else np.full(len(raw), named)
     picked = np.zeros(raw.shape)
     picked[np.arange(len(raw)), chosen] = 1.0
     if model._multilabel:
@@ -200,4 +202,3 @@ def _sample_names(X: Any) -> tuple[str, ...] | None:
             except TypeError:
                 return None
     return None
-

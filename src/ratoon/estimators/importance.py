@@ -12,8 +12,8 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.estimators.data import Labelled
 from ratoon.explain import Associations, Ranking, associations, importances
-from ratoon.explain.ranking import feature_strength
 from ratoon.explain.associations import MAX_FEATURES, MAX_OUTPUTS
+from ratoon.explain.ranking import feature_strength
 from ratoon.network import SparseMLP
 from ratoon.samples.base import Rows
 from ratoon.storage.rules import EXACT_INTEGER, Fields
@@ -24,9 +24,7 @@ _PREFIX = "ranking/"
 NOT_KEPT = "the model has no statistics of its training rows"
 PARTIAL = "the model was trained by `partial_fit`, which does not keep statistics of its rows"
 ON_DISK = "the training rows are on disk"
-TOO_LARGE = (
-    f"statistics are kept for up to {MAX_FEATURES:,} features and {MAX_OUTPUTS} outputs"
-)
+TOO_LARGE = f"statistics are kept for up to {MAX_FEATURES:,} features and {MAX_OUTPUTS} outputs"
 WITHOUT = "by connection strength alone, because {}"
 
 
@@ -99,7 +97,9 @@ class RankedFeatures:
     def _known(self) -> Associations | None:
         return self.__dict__.get("_known_associations")
 
-    def _learn_associations(self, labelled: Labelled, held: Rows | None, *, one_epoch: bool) -> None:
+    def _learn_associations(
+        self, labelled: Labelled, held: Rows | None, *, one_epoch: bool
+    ) -> None:
         """Keep statistics of the training rows, or why there are none."""
         why = PARTIAL if one_epoch else self._no_statistics_of(labelled)
         self._forget_associations(why)
@@ -171,7 +171,7 @@ class RankedFeatures:
         model: Any = self
         n_classes = len(model.classes_) if self._is_classifier else 2
         highest = found["highest"]
-        if n_features and not (-1 <= highest.min() and highest.max() < n_classes):
+        if n_features and not (highest.min() >= -1 and highest.max() < n_classes):
             raise FormatError("ranking: a feature is highest in a class that does not exist")
         if (found["f"] < 0).any():
             raise FormatError("ranking: a statistic is negative")

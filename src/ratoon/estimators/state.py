@@ -31,6 +31,7 @@ from ratoon.estimators.settings import (
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import draw_root
+from ratoon.samples.fingerprints import RowSet
 from ratoon.storage.document import text_array
 from ratoon.storage.rules import EXACT_INTEGER, MAX_WIDTH, Fields, Violation
 from ratoon.storage.strict_json import canonical
@@ -44,6 +45,9 @@ ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
 """Parameters that a fitted network no longer needs; kept only if they are JSON values."""
+
+FINGERPRINTS = "row_fingerprints"
+"""Array of the fingerprints of the training samples; optional."""
 
 _SHAPE = {"n_samples", "n_features", "n_outputs", "is_classifier"}
 _KEYS = {"estimator", "parameters", "not_saved", "n_features", "shape", "progress", "targets"}
@@ -101,6 +105,9 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
         arrays["feature_names"] = text_array([str(name) for name in estimator.feature_names_in_])
     ranking, of_features = estimator._association_state()
     arrays.update(of_features)
+    trained_rows = estimator.__dict__.get("_trained_rows")
+    if trained_rows is not None:
+        arrays[FINGERPRINTS] = trained_rows.fingerprints
     config = {
         "estimator": type(estimator).__name__,
         "parameters": parameters,
@@ -172,6 +179,8 @@ def _build(
         if names.shape != (estimator.n_features_in_,):
             raise FormatError(f"{names.size} names for {estimator.n_features_in_} features")
         estimator.feature_names_in_ = names
+    if FINGERPRINTS in arrays:
+        estimator._trained_rows = RowSet(_checked_fingerprints(arrays.pop(FINGERPRINTS)))
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
     estimator._shape = shape
@@ -201,6 +210,13 @@ def _build(
         # A fit from the beginning must respect the limits, too.
         estimator.topology = [limit_of(layer) for layer in state.network.layers]
     return estimator
+
+
+def _checked_fingerprints(stored: Array) -> Array:
+    """Return the fingerprints in a file if they are a sorted set."""
+    if stored.ndim != 1 or stored.dtype != np.uint64 or not bool((stored[1:] > stored[:-1]).all()):
+        raise FormatError(f"{FINGERPRINTS} must be increasing numbers of 64 bits")
+    return stored
 
 
 def _warn_of_unknown_class(stored: Any) -> None:

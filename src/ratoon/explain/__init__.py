@@ -7,6 +7,9 @@ high in a ranking.
 
 from __future__ import annotations
 
+from ratoon.explain.associations import Associations as Associations
+from ratoon.explain.associations import adjusted as adjusted
+from ratoon.explain.associations import associations as associations
 from ratoon.explain.contributions import METHODS as METHODS
 from ratoon.explain.contributions import contributions as contributions
 from ratoon.explain.explanation import Explanation as Explanation
@@ -14,6 +17,6 @@ from ratoon.explain.ranking import Ranking as Ranking
 from ratoon.explain.ranking import feature_strength as feature_strength
 from ratoon.explain.ranking import importances as importances
 from ratoon.explain.ranking import relative_strength as relative_strength
-from ratoon.explain.associations import Associations as Associations
-from ratoon.explain.associations import adjusted as adjusted
-from ratoon.explain.associations import associations as associations
+from ratoon.explain.stability import StableSelection as StableSelection
+from ratoon.explain.stability import complementary_halves as complementary_halves
+from ratoon.explain.stability import stable_selection as stable_selection

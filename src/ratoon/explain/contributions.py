@@ -211,6 +211,4 @@ def _scaled(rows: Array, scaling: Scaling) -> Float:
 def _blocks(n_rows: int, widths: list[int]) -> list[slice]:
     """Return slices of rows such that a few copies of all their neurons fit `_BLOCK_BYTES`."""
     n_at_once = max(1, _BLOCK_BYTES // (8 * 4 * sum(widths)))
-    return [
-        slice(first, min(first + n_at_once, n_rows)) for first in range(0, n_rows, n_at_once)
-    ]
+    return [slice(first, min(first + n_at_once, n_rows)) for first in range(0, n_rows, n_at_once)]
