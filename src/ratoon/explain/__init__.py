@@ -12,6 +12,9 @@ from ratoon.explain.associations import adjusted as adjusted
 from ratoon.explain.associations import associations as associations
 from ratoon.explain.contributions import METHODS as METHODS
 from ratoon.explain.contributions import contributions as contributions
+from ratoon.explain.enrichment import Enrichment as Enrichment
+from ratoon.explain.enrichment import enrichment as enrichment
+from ratoon.explain.enrichment import renamed as renamed
 from ratoon.explain.explanation import Explanation as Explanation
 from ratoon.explain.ranking import Ranking as Ranking
 from ratoon.explain.ranking import feature_strength as feature_strength

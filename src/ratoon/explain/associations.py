@@ -7,7 +7,7 @@ regression for numbers; for two classes it is the square of Student's t.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,15 @@ class Associations:
         Among the features with a value of at most a, a fraction of about a is expected to be false.
         """
         return adjusted(self.p_values)
+
+    def take(self, features: NDArray[np.int64]) -> Associations:
+        """Return the statistics of some features."""
+        return replace(
+            self,
+            f=self.f[features],
+            difference=self.difference[features],
+            highest=self.highest[features],
+        )
 
     def signed(self, n_classes: int | None) -> NDArray[np.float64]:
         """Return t, with its sign, for two classes and for numbers; F otherwise."""
