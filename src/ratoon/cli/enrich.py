@@ -109,7 +109,11 @@ def enrich(
             row["found"],
             f"{row['expected']:.1f}",
             f"{row['fdr_over']:.2g}",
-            *([f"{row['normalised']:.2f}", f"{row['fdr_rank']:.2g}"] if found.n_permutations else []),
+            *(
+                [f"{row['normalised']:.2f}", f"{row['fdr_rank']:.2g}"]
+                if found.n_permutations
+                else []
+            ),
             *([row["direction"]] if found.signed else []),
         ]
         for row in found.top(show)
@@ -122,6 +126,12 @@ def enrich(
         )
         if output is not None:
             print_note(f"All {len(found.rows)} sets are in {output}.")
+
+
+def _sum_cells(row: dict[str, Any]) -> list[str]:
+    if row["p_rank"] is None:
+        return []
+    return [f"{row['normalised']:.2f}", f"{row['fdr_rank']:.2g}"]
 
 
 def enrichment_of(
