@@ -20,8 +20,10 @@ from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
+from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.foreign import UnknownParameterError, hint_for
+from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
@@ -67,7 +69,9 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
     return None if before is None or before.channels != "last" else before.shape
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+class BaseSparseMLP(
+    CallbackSupportMixin, NetworkInspection, RankedFeatures, Explaining, TargetKind, BaseEstimator
+):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
@@ -227,6 +231,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         return self
 
     def _train(
@@ -280,6 +285,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
         return self
@@ -392,6 +398,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             "cross_validated_outputs_",
         ):
             self.__dict__.pop(name, None)
+        self._forget_associations()
 
     def _note_rows(
         self, labelled: Labelled, eval_set: Any, *, fresh: bool, one_epoch: bool
