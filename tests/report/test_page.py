@@ -101,6 +101,7 @@ def test_the_result_is_first_and_the_network_last(page):
         "Confusion matrix",
         "Curves",
         "Samples",
+        "Why these predictions",
         "Strongest features",
         "Heat map",
         "Maps of the samples",

@@ -48,8 +48,12 @@ def report(
     stability: Annotated[
         int | None,
         typer.Option(
-            min=2, help="Rank features by this many networks, trained on parts of the samples."
+            min=2, help="Rank features by this many models, fitted to halves of the samples."
         ),
+    ] = None,
+    gene_sets: Annotated[
+        Path | None,
+        typer.Option(help="Gene sets (.gmt or an edge list) to test the ranking against."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     quiet: QuietOption = False,
@@ -65,7 +69,9 @@ def report(
 
       ratoon report lung.ratoon test.csv --label outcome --held-out -o lung.html
 
-      ratoon report lung.ratoon train.csv --label outcome --stability 5
+      ratoon report lung.ratoon train.csv --label outcome --stability 20
+
+      ratoon report lung.ratoon train.csv --label outcome --gene-sets hallmark.gmt
     """
     from ratoon.report import write_report
 
@@ -88,6 +94,8 @@ def report(
     with input_errors():
         selector = None if stability is None else _selector(samples, stability, top, data)
         estimate = _estimate(estimator, samples, cv, seed, held_out=held_out, quiet=quiet)
+        ranking = estimator.ranking_ if selector is None else selector.ranked_
+        extras = _extras(ranking, gene_sets, quiet=quiet)
         path = write_report(
             estimator,
             output,
@@ -98,9 +106,22 @@ def report(
             estimate=estimate,
             top=top,
             selector=selector,
+            extras=extras,
         )
     if not quiet:
         print_note(f"The report is in {path}.")
+
+
+def _extras(ranking: Any, gene_sets: Path | None, *, quiet: bool) -> dict[str, Any]:
+    """Return the enrichment of gene sets for the page, if there are any."""
+    from ratoon.cli.enrich import enrichment_of
+
+    if gene_sets is None:
+        return {}
+    found, note = enrichment_of(ranking, gene_sets)
+    if not quiet:
+        print_note(note)
+    return {"pathways": found}
 
 
 def _selector(samples: Dataset, n_networks: int, top: int, path: Path) -> Any:

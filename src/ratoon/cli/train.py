@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +12,13 @@ import typer
 from ratoon.cli.estimate import (
     AUTO,
     NONE,
-    OWN,
     CvOption,
     checked_cv,
     estimated,
-    n_equal_rows,
     planned_cv,
-    show_estimate,
-    show_held_out,
 )
+from ratoon.cli.logs import logged
 from ratoon.cli.options import (
-    TASKS,
     DataFile,
     JsonOption,
     LabelOption,
@@ -33,24 +28,33 @@ from ratoon.cli.options import (
     TaskOption,
     evolution_from,
     input_errors,
-    reading_options,
     shell_words,
     use_config,
     widths_from,
 )
 from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
-from ratoon.cli.repeat import reading_code, training_code
+from ratoon.cli.repeat import training_code
 from ratoon.cli.samples import (
     read_samples,
     split,
     topology_from_groups,
     with_labels,
 )
-from ratoon.cli.terminal import density_text, print_json, print_note, print_table, print_text
-from ratoon.datasets import Dataset, can_stay_on_disk
+from ratoon.cli.split import check_split, train_split
+from ratoon.cli.terminal import (
+    print_note,
+    until_the_end,
+)
+from ratoon.cli.train_result import (
+    Result,
+    reading_expression,
+    scores_of_test,
+    show_result,
+    show_training_plan,
+)
+from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.report.context import HELD_OUT, ReportContext, sample_names, with_predictions
 from ratoon.samples.augment import as_augment
 from ratoon.storage.atomic import SaveError, check_target
 from ratoon.storage.directory import KEPT
@@ -246,6 +250,42 @@ def train(
             rich_help_panel=RUN,
         ),
     ] = None,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="With --distributed: neurons, to give every rank a part of each layer, for"
+            " networks larger than one machine. --checkpoint is then the folder of the model.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: parts of each layer, by default as many as ranks; any number of"
+            " ranks up to it can continue.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    rank_groups: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: groups of ranks that each hold the whole network and train on a"
+            " share of every minibatch.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json",
+            help="Write the log to stderr as JSON, one object per line: every epoch, checkpoints,"
+            " notes, warnings and errors.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -266,6 +306,9 @@ def train(
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
 
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
+
+      mpiexec -n 4 ratoon train big.npz --hidden 10000000 --distributed mpi
+      --split neurons --checkpoint model
     """
     del config
     if every is not None and checkpoint is None:
@@ -285,6 +328,9 @@ def train(
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
     quiet = quiet or as_json or not is_first
+    if is_first:
+        # Until the command ends, so that its error is logged as well.
+        until_the_end(logged(as_json=log_json, quiet=quiet))
     given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -304,9 +350,31 @@ def train(
     }
     if no_fingerprints and output is None:
         raise InvalidParameterError("--no-fingerprints is about the model file; add -o MODEL.")
+    if split_by is None and (parts is not None or rank_groups is not None):
+        raise InvalidParameterError("--parts and --rank-groups need --split neurons.")
+    check_split(
+        split_by,
+        world,
+        {
+            "checkpoint": checkpoint,
+            "output": output,
+            "report": report,
+            "average-every": average_every,
+            "every": every,
+            "early-stopping": early_stopping,
+            "groups": groups,
+            "augment": augment,
+            "dry-run": dry_run,
+        },
+    )
     if is_first:
         _check_outputs(output, report, checkpoint)
-    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
+    folder, checkpoint = (checkpoint, None) if split_by is not None else (None, checkpoint)
+    checkpoints = (
+        _checkpoints(checkpoint, every or 10, resume=resume)
+        if is_first and split_by is None
+        else []
+    )
     samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
@@ -320,19 +388,39 @@ def train(
     given["augment"] = chosen
     estimator = make_estimator(samples, given)
     if dry_run:
-        _show_plan(estimator, samples, cv, has_test=test > 0.0, as_json=as_json)
+        show_training_plan(estimator, samples, cv, has_test=test > 0.0, as_json=as_json)
         return
-    if is_first:
+    if is_first and split_by is None:
         _check_space(estimator, samples, output, checkpoint)
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
         training, held_out = samples.take(training_rows), samples.take(test_rows)
+    if split_by is not None:
+        assert folder is not None
+        train_split(
+            estimator,
+            training,
+            held_out,
+            folder,
+            world,
+            n_groups=rank_groups or 1,
+            n_parts=parts,
+            resume=resume,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
         with distributed(world, average_every or "auto", log=print_cost) as rank_callbacks:
-            fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
+            fit(
+                estimator,
+                training,
+                [*checkpoints, *rank_callbacks],
+                verbose=not quiet and not log_json,
+            )
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
@@ -345,8 +433,8 @@ def train(
         save(estimator, output, fingerprints=not no_fingerprints)
     planned = planned_cv(cv, estimator, training, has_test=held_out is not None)
     estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
-    result = _Result(training, held_out, estimate, test_scores(estimator, training, held_out))
-    _show_result(estimator, result, output, as_json=as_json, quiet=quiet)
+    result = Result(training, held_out, estimate, scores_of_test(estimator, training, held_out))
+    show_result(estimator, result, output, as_json=as_json, quiet=quiet)
     if planned.reason and not quiet:
         print_note(planned.reason)
     if report is not None:
@@ -354,46 +442,13 @@ def train(
 
         code = training_code(
             estimator,
-            _reading(data, label, missing, task, reading),
+            reading_expression(data, label, missing, task, reading),
             test=test,
             seed=seed,
             cv=planned.cv,
             is_classifier=samples.class_names is not None,
         )
         report_training(estimator, training, held_out, report, estimate, code, quiet=quiet)
-
-
-@dataclass(frozen=True)
-class _Result:
-    """Samples of a training, and what is known of its score on others."""
-
-    training: Dataset
-    held_out: Dataset | None
-    estimate: Any
-    scores: Any
-
-
-def test_scores(estimator: Any, training: Dataset, held_out: Dataset | None) -> Any:
-    """Return the scores on held-out samples; None without any."""
-    if held_out is None:
-        return None
-    context = ReportContext(estimator, held_out, basis=HELD_OUT, training=training)
-    return with_predictions(context).scores
-
-
-def _reading(
-    data: Path, label: str | None, missing: str, task: str, reading: list[str] | None
-) -> str:
-    """Return the Python expression that reads the data as the command did."""
-    options = reading_options(reading)
-    kind = None if task == "auto" else TASKS[task]
-    if can_stay_on_disk(data):
-        given = {"label": label, "task": kind, "matrix": options.get("matrix")}
-        return reading_code("open_stored", str(data), given)
-    treat = None if missing == "error" else missing
-    return reading_code(
-        "read", str(data), {"label": label, "missing": treat, "task": kind} | options
-    )
 
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
@@ -484,81 +539,3 @@ def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
             f"  Continue from them with --resume, or use an empty folder."
         )
     return [Checkpoint(folder, every=every, resume=resume)]
-
-
-def _show_plan(estimator: Any, samples: Dataset, cv: str, *, has_test: bool, as_json: bool) -> None:
-    from ratoon.cli.cost import show_plan
-    from ratoon.experiments.estimate import folds_of
-
-    with shell_words():
-        planned = estimator.plan(
-            samples.n_features, n_samples=samples.n_samples, n_outputs=max(samples.n_classes, 1)
-        )
-    show_plan(planned, as_json=as_json)
-    folds = planned_cv(cv, estimator, samples, has_test=has_test).cv
-    if not as_json and folds not in (NONE, OWN):
-        n_folds, n_repeats = folds_of(folds)
-        print_note(
-            f"Cross-validation (--cv {folds}) fits {n_folds * n_repeats} more networks to"
-            f" {n_folds - 1} of {n_folds} parts of the samples."
-        )
-
-
-def _show_result(
-    estimator: Any, result: _Result, output: Path | None, *, as_json: bool, quiet: bool
-) -> None:
-    held_out, scores, estimate = result.held_out, result.scores, result.estimate
-    layers = [
-        {
-            "inputs": layer.n_in,
-            "outputs": layer.n_out,
-            "connections": layer.n_connections,
-            "requested_density": layer.requested_density,
-            "density": layer.achieved_density,
-        }
-        for layer in estimator.report_.layers
-    ]
-    if as_json:
-        names = None if held_out is None else list(sample_names(held_out))
-        print_json(
-            {
-                "model": None if output is None else str(output),
-                "samples": result.training.n_samples,
-                "solver": estimator.solver_,
-                "reason": estimator.settings_.reason,
-                "epochs": estimator.n_iter_,
-                "loss": estimator.loss_,
-                "test_samples": 0 if held_out is None else held_out.n_samples,
-                "test_score": None if scores is None else scores.main.value,
-                "test_scores": None if scores is None else scores.to_dict(),
-                "test_sample_names": names,
-                "cross_validation": None if estimate is None else estimate.to_dict(),
-                "layers": layers,
-            }
-        )
-        return
-    print_table(
-        "network",
-        ["inputs", "outputs", "connections", "requested density", "density"],
-        [
-            [
-                f"{x['inputs']:,}",
-                f"{x['outputs']:,}",
-                f"{x['connections']:,}",
-                density_text(x["requested_density"]),
-                f"{x['density']:.3g}",
-            ]
-            for x in layers
-        ],
-    )
-    print_text(estimator.report_.how)
-    if held_out is not None:
-        show_held_out(scores, n_equal_rows(estimator, held_out))
-    if estimate is not None:
-        show_estimate(estimate, quiet=quiet)
-    if quiet:
-        return
-    if output is not None:
-        print_note(f"The model is in {output}.")
-    else:
-        print_note("The model was not saved; use -o MODEL to save it.")

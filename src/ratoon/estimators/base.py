@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -19,7 +20,10 @@ from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
+from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.foreign import UnknownParameterError, hint_for
+from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
@@ -65,7 +69,9 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
     return None if before is None or before.channels != "last" else before.shape
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+class BaseSparseMLP(
+    CallbackSupportMixin, NetworkInspection, RankedFeatures, Explaining, TargetKind, BaseEstimator
+):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
@@ -225,6 +231,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         return self
 
     def _train(
@@ -278,6 +285,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
         return self
@@ -390,6 +398,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             "cross_validated_outputs_",
         ):
             self.__dict__.pop(name, None)
+        self._forget_associations()
 
     def _note_rows(
         self, labelled: Labelled, eval_set: Any, *, fresh: bool, one_epoch: bool
@@ -558,12 +567,37 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
         save(self, path, optimizer=optimizer, fingerprints=fingerprints)
 
-    def __getstate__(self) -> Any:
-        # A pickle of a network that another thread is rewiring would be of two moments.
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickles and copies keep every attribute.  A pickle of a network that another thread is
+        # rewiring would be of two moments.
+        del protocol
         with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
-            return super().__getstate__()
+            return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> Any:
+        """Return the state for `skops.io.dump`: parameters, or the bytes that `save` writes."""
+        from ratoon.estimators.persistence import plain_state
+
+        with guard.reading(self, name=f"this {type(self).__name__}", action="saving"):
+            return plain_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        from ratoon.estimators.persistence import is_plain_state, restore
+
+        if is_plain_state(state):
+            restore(self, state)
+        else:
+            super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for the name of another library's the error names the right one."""
+        for name in params.keys() - self._get_param_names():
+            if (message := hint_for(type(self).__name__, name)) is not None:
+                raise UnknownParameterError(message)
+        super().set_params(**params)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

@@ -103,6 +103,8 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     arrays.update(of_training)
     if hasattr(estimator, "feature_names_in_"):
         arrays["feature_names"] = text_array([str(name) for name in estimator.feature_names_in_])
+    ranking, of_features = estimator._association_state()
+    arrays.update(of_features)
     trained_rows = estimator.__dict__.get("_trained_rows")
     if trained_rows is not None:
         arrays[FINGERPRINTS] = trained_rows.fingerprints
@@ -110,6 +112,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
         "estimator": type(estimator).__name__,
         "parameters": parameters,
         "settings": settings_to_plain(estimator.settings_),
+        "ranking": ranking,
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
         "shape": asdict(estimator._shape),
@@ -144,6 +147,7 @@ def _build(
 ) -> BaseSparseMLP:
     config = dict(config)
     stored_settings = config.pop("settings", None)  # files of earlier versions have none
+    ranking = config.pop("ranking", None)
     fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
     if kind is None:
@@ -181,6 +185,7 @@ def _build(
     estimator._loss()
     estimator._shape = shape
     state = state_from_parts(config["progress"], arrays, networks)
+    of_features = {name: arrays.pop(name) for name in list(arrays) if name.startswith("ranking/")}
     if arrays:
         raise FormatError(f"unknown arrays {sorted(arrays)}")
     expected = (estimator.n_features_in_, estimator._n_outputs())
@@ -191,6 +196,9 @@ def _build(
                 f" {expected[0]} features and {expected[1]} outputs"
             )
     estimator._publish(state)
+    estimator._restore_associations(ranking, of_features)
+    if of_features:
+        raise FormatError(f"unknown arrays {sorted(of_features)}")
     if stored_settings is None:
         settings = settings_of_old_file(estimator, shape, estimator.network_, estimator.n_iter_)
     else:
