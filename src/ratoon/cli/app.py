@@ -23,6 +23,7 @@ from ratoon.cli import (
     select,
     train,
 )
+from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -103,6 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     traceback, unless RATOON_TRACEBACK is set.
     """
     with terminal_streams(), visible_warnings():
+        token = ARGUMENTS.set(arguments)
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0
@@ -120,4 +122,6 @@ def main(arguments: list[str] | None = None) -> int:
                 f" command again, and report the traceback."
             )
             code = FAILED
+        finally:
+            ARGUMENTS.reset(token)
         return code if flush_results() else code or FAILED

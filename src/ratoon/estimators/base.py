@@ -310,6 +310,10 @@ class BaseSparseMLP(
             seed=seed,
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
+        names = getattr(self.topology[0], "names", ()) if self.topology else ()
+        if names:
+            self.group_names_ = text_array(list(map(str, names)))
+            check_storable(self.group_names_, "names of groups")
         return TrainingState(network, seed)
 
     def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
@@ -394,6 +398,7 @@ class BaseSparseMLP(
             "settings_",
             "member_shares_",
             "cross_validated_outputs_",
+            "group_names_",
         ):
             self.__dict__.pop(name, None)
         self._forget_associations()
@@ -433,8 +438,8 @@ class BaseSparseMLP(
         -------
         ndarray of bool, or None
             None if the model has no fingerprints of its training samples: it was trained on more
-            than 67 million values (4 million in a call of `partial_fit`), saved without fingerprints,
-            or written by an earlier version.
+            than 67 million values (4 million in a call of `partial_fit`), saved without them, or
+            written by an earlier version.
 
         Examples
         --------

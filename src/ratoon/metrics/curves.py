@@ -14,6 +14,9 @@ from ratoon.metrics.predictions import Predictions
 GRID = 201
 """Points of a curve that is averaged over repeats."""
 
+FEWEST_IN_BIN = 8
+"""Samples of a bin of the calibration, if there are enough for two bins."""
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -98,14 +101,15 @@ def precision_recall_curves(predictions: Predictions) -> list[Curve]:
     >>> p = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
     >>> curve = precision_recall_curves(Predictions.of_classes([0, 1, 1], p, ("ill", "well")))[0]
     >>> curve.area, curve.x.tolist(), curve.y.round(2).tolist()
-    (1.0, [0.0, 1.0, 1.0], [1.0, 1.0, 0.67])
+    (1.0, [0.5, 1.0, 1.0], [1.0, 1.0, 0.67])
     """
     curves = []
     for code in shown_classes(predictions):
         is_class, points, areas = predictions.truth == code, [], []
         for scores in _scores(predictions, code):
             precision, recall, _ = precision_recall_curve(is_class, scores)
-            points.append((recall[::-1], precision[::-1]))
+            # Without the last point, (0, 1), which no threshold has.
+            points.append((recall[-2::-1], precision[-2::-1]))
             areas.append(average_precision_score(is_class, scores))
         if len(points) == 1:
             x, y = _without_repetition(*points[0])
@@ -143,7 +147,7 @@ def calibration(predictions: Predictions, *, n_bins: int = 10) -> list[Bin]:
         p, right = predictions.probabilities.max(axis=2), predictions.right()
     order = np.argsort(p, axis=None, kind="stable")
     values, hits = p.ravel()[order], right.ravel()[order].astype(np.float64)
-    n_bins = max(1, min(n_bins, predictions.n_samples // 2))
+    n_bins = max(min(n_bins, predictions.n_samples // FEWEST_IN_BIN), 2)
     # Predictions with the same probability belong to the same bin.
     edges = np.searchsorted(values, np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
     bounds = np.unique(np.concatenate(([0], edges, [values.size])))

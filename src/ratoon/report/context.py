@@ -86,7 +86,7 @@ class ReportContext:
 
         All of them if it was trained on all.
         """
-        if self.predictions is None or self.trained_on is None:
+        if self.predictions is None or self.trained_on is None or self.basis == CROSS_VALIDATED:
             return self.predictions
         others = np.flatnonzero(~self.trained_on)
         if others.size in (0, self.trained_on.size):

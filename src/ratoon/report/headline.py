@@ -95,12 +95,12 @@ def _class_sentence(scores: ClassScores, context: ReportContext) -> str:
     accuracy = scores.accuracy
     if accuracy.value is None or accuracy.low is None or accuracy.high is None:
         return ""
-    wrong = round((1.0 - accuracy.value) * scores.n_samples, 1)
-    right = scores.n_samples - wrong
+    right = round(accuracy.value * scores.n_samples, 1)
+    number = f"{right:,.0f}" if right.is_integer() else f"{right:,.1f}"
     mean = " on average" if scores.n_repeats > 1 else ""
     samples = "sample" if scores.n_samples == 1 else "samples"
     return (
-        f"{right:g} of {scores.n_samples:,} {samples}{mean} are classified correctly; 95 % interval"
+        f"{number} of {scores.n_samples:,} {samples}{mean} are classified correctly; 95 % interval"
         f" of the accuracy: {100 * accuracy.low:.0f} to {100 * accuracy.high:.0f} %. Always"
         f" predicting the largest class, {scores.largest}, is right for"
         f" {100 * scores.baseline:.1f} %."
@@ -120,10 +120,14 @@ def basis_text(context: ReportContext) -> list[str]:
     n = 0 if data is None else data.n_samples
     if context.basis == HELD_OUT:
         text = [f"The {n:,} scored samples were held out: they were not used for training."]
+        if context.estimate is not None:
+            text.append(f"For comparison, on the training samples: {context.estimate}.")
     elif context.basis == CROSS_VALIDATED:
+        on_all = context.trained_on is not None and context.trained_on.all()
         text = [
             f"Estimated by {context.estimate.how}: every sample was predicted by models that were"
-            f" trained without it. The model itself was trained on all {n:,} samples."
+            f" trained without it."
+            + (f" The model itself was trained on all {n:,} samples." if on_all else "")
         ]
         if scores is not None and scores.n_repeats > 1:
             agreement = getattr(scores, "agreement", None)

@@ -72,8 +72,9 @@ def write_report(
     training : Dataset, optional
         The training samples, if they are not ``data``.
     estimate : Estimate, optional
-        Cross-validation of the samples of ``data`` by `ratoon.experiments.cross_validate`.  The
-        page then shows its scores.
+        Cross-validation of the samples of ``data`` by `ratoon.experiments.cross_validate`, whose
+        scores the page then shows; with ``held_out`` one of the training samples, of which it
+        shows the main score.
     top : int
         Number of features in the ranking.
     selector : SparseFeatureSelector or SparseAutoencoderSelector, optional
@@ -133,7 +134,7 @@ def render_report(
         ReportContext(
             estimator,
             data,
-            predictions=None if estimate is None else estimate.predictions,
+            predictions=None if estimate is None or held_out else estimate.predictions,
             basis=basis,
             trained_on=trained_on,
             training=training,
@@ -209,17 +210,18 @@ def _basis(
     if data is None:
         return UNKNOWN, None
     everything = np.ones(data.n_samples, dtype=bool)
+    if held_out:
+        return HELD_OUT, ~everything
+    seen = everything if held_out is False else estimator.was_trained_on(data)
     if estimate is not None:
         if estimate.predictions.n_samples != data.n_samples:
             raise InvalidInputError(
                 f"the estimate is of {estimate.predictions.n_samples} samples, and the data has"
                 f" {data.n_samples}."
             )
-        return CROSS_VALIDATED, everything
-    if held_out is not None:
-        return (HELD_OUT, ~everything) if held_out else (TRAINING, everything)
-    known = getattr(estimator, "was_trained_on", None)
-    seen = None if known is None else known(data)
+        return CROSS_VALIDATED, seen
+    if held_out is False:
+        return TRAINING, seen
     if seen is None:
         return UNKNOWN, None
     return (TRAINING, seen) if seen.all() else (NEW, seen)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ def _dense_texts(x: Samples) -> Iterator[bytes]:
 def _sparse_texts(x: Samples) -> Iterator[bytes]:
     matrix = x.values()
     values, bounds = _float32(matrix.data), matrix.indptr.tolist()
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in pairwise(bounds):
         row, places = values[first:last], matrix.indices[first:last]
         stored = np.flatnonzero(row)
         yield places[stored].astype("<i4").tobytes() + row[stored].tobytes()

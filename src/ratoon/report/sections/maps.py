@@ -19,6 +19,8 @@ from ratoon.report.views import (
     shown_samples,
 )
 
+_CROWD = 300
+
 
 def build(context: ReportContext) -> dict[str, Any] | None:
     """Return one or two charts, their legend and what they show."""
@@ -77,7 +79,7 @@ def _chart(description: str, shown: Shown, plane: Plane) -> Html:
         _range(y),
         height=400,
         margins=(30, 14, 14, 34),
-        css="zoom plane",
+        css="zoom plane" if shown.n <= _CROWD else "zoom plane crowded",
     )
     left, right, top, bottom = chart.margins
     chart.parts.append(
@@ -99,7 +101,7 @@ def _chart(description: str, shown: Shown, plane: Plane) -> Html:
         titles=[_title(shown, row) for row in order.tolist()],
         keys=shown.keys[order],
         fills=None if shown.classes or shown.y is None else _fills(shown.y[order]),
-        radius=5 if shown.n <= 300 else 3,
+        radius=5 if shown.n <= _CROWD else 3,
     )
     return chart.html()
 

@@ -144,6 +144,30 @@
     }
   }
 
+  // ------------------------------------------------------------------------- other sortable tables
+  for (const other of document.querySelectorAll("table.sortable")) {
+    const body = other.querySelector("tbody"), heads = [...other.querySelectorAll("thead th")];
+    const order = new Intl.Collator(undefined, { numeric: true });
+    const read = (line, column) => {
+      const text = line.children[column].firstChild ? line.children[column].firstChild.textContent.trim() : "";
+      const found = parseFloat(text.replace(/^[<~]\s*/, "").replace(/,/g, ""));
+      return Number.isNaN(found) ? text : found;
+    };
+    const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : order.compare(String(a), String(b));
+    heads.forEach((head, column) => {
+      const button = make("button", "", head.textContent);
+      button.type = "button";
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        heads.forEach((one) => one.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const lines = [...body.children].sort((a, b) => compare(read(a, column), read(b, column)) * (down ? -1 : 1));
+        body.replaceChildren(...lines);
+      });
+    });
+  }
+
   // ------------------------------------------------------------------------------------ legends
   for (const swatch of document.querySelectorAll(".swatch")) {
     swatch.addEventListener("click", () => {
