@@ -55,3 +55,14 @@ def test_inspect_names_the_groups_that_are_neurons(ratoon, table, tmp_path):
     assert "strongest groups" in outcome.out
     groups = json.loads(ratoon("inspect", path, "--json").out)["groups"]
     assert {group["group"] for group in groups} == {"low", "high"}
+
+
+def test_inspect_prints_a_model_card(ratoon, model):
+    outcome = ratoon("inspect", model, "--card")
+    assert outcome.code == 0
+    assert outcome.out.startswith("---\nlibrary_name: ratoon\n")
+    assert "| classes | ill, well |" in outcome.out
+    assert "gene0" in outcome.out
+    refused = ratoon("inspect", model, "--card", "--json")
+    assert refused.code == 1
+    assert "--card and --json" in refused.err

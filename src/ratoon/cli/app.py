@@ -16,13 +16,16 @@ from ratoon.cli import (
     demo,
     enrich,
     explain,
+    export,
     inspect,
     predict,
     report,
     reproduce,
     select,
+    serve,
     train,
 )
+from ratoon.cli.logs import warnings_on_one_line
 from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
@@ -73,6 +76,9 @@ for command in (
     compare.compare,
     compare.compare_strategies,
     report.report,
+    export.export,
+    export.slim,
+    serve.serve,
     reproduce.reproduce,
     cost.plan,
     cost.bench,
@@ -103,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     with checkpoints that receives SIGTERM writes one more and ends with 143.  No error ends with a
     traceback, unless RATOON_TRACEBACK is set.
     """
-    with terminal_streams(), visible_warnings():
+    with terminal_streams(), visible_warnings(), warnings_on_one_line():
         token = ARGUMENTS.set(arguments)
         try:
             app(args=arguments, prog_name="ratoon")

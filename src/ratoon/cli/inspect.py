@@ -10,12 +10,23 @@ import typer
 from ratoon.cli.options import JsonOption, ModelFile
 from ratoon.cli.samples import how_it_was_fitted, load_model
 from ratoon.cli.select import statistics_cells
-from ratoon.cli.terminal import density_text, megabytes, print_json, print_note, print_table
+from ratoon.cli.terminal import (
+    density_text,
+    megabytes,
+    print_json,
+    print_note,
+    print_table,
+    require_stdout,
+)
+from ratoon.errors import InvalidParameterError
 
 
 def inspect(
     model: ModelFile,
     top: Annotated[int, typer.Option(min=0, help="Number of strongest features to list.")] = 10,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print a model card in Markdown instead.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model: layers, densities, degrees, history, strongest features.
@@ -25,8 +36,16 @@ def inspect(
       ratoon inspect lung.ratoon --top 20
 
       ratoon inspect lung.ratoon --json > lung.json
+
+      ratoon inspect lung.ratoon --card > README.md
     """
+    if card and as_json:
+        raise InvalidParameterError("--card and --json exclude each other.")
     estimator = load_model(model)
+    if card:
+        estimator.network_.require_memory_of_inputs(64)
+        require_stdout().write(estimator.card(title=model.name))
+        return
     facts = describe(estimator, top)
     facts["file_bytes"] = model.stat().st_size
     if as_json:

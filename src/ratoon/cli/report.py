@@ -93,9 +93,9 @@ def report(
     )
     with input_errors():
         selector = None if stability is None else _selector(samples, stability, top, data)
+        estimate = _estimate(estimator, samples, cv, seed, held_out=held_out, quiet=quiet)
         ranking = estimator.ranking_ if selector is None else selector.ranked_
         extras = _extras(ranking, gene_sets, quiet=quiet)
-        estimate = _estimate(estimator, samples, cv, seed, held_out=held_out, quiet=quiet)
         path = write_report(
             estimator,
             output,

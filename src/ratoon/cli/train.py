@@ -21,6 +21,7 @@ from ratoon.cli.estimate import (
     show_estimate,
     show_held_out,
 )
+from ratoon.cli.logs import logged
 from ratoon.cli.options import (
     TASKS,
     DataFile,
@@ -31,6 +32,7 @@ from ratoon.cli.options import (
     ReadingOption,
     TaskOption,
     evolution_from,
+    in_shell_words,
     input_errors,
     reading_options,
     shell_words,
@@ -46,7 +48,15 @@ from ratoon.cli.samples import (
     topology_from_groups,
     with_labels,
 )
-from ratoon.cli.terminal import density_text, print_json, print_note, print_table, print_text
+from ratoon.cli.split import check_split, train_split
+from ratoon.cli.terminal import (
+    density_text,
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+    until_the_end,
+)
 from ratoon.datasets import Dataset, can_stay_on_disk
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.report.context import HELD_OUT, ReportContext, sample_names, with_predictions
@@ -245,6 +255,42 @@ def train(
             rich_help_panel=RUN,
         ),
     ] = None,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="With --distributed: neurons, to give every rank a part of each layer, for"
+            " networks larger than one machine. --checkpoint is then the folder of the model.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: parts of each layer, by default as many as ranks; any number of"
+            " ranks up to it can continue.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    rank_groups: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: groups of ranks that each hold the whole network and train on a"
+            " share of every minibatch.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json",
+            help="Write the log to stderr as JSON, one object per line: every epoch, checkpoints,"
+            " notes, warnings and errors.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -265,6 +311,9 @@ def train(
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
 
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
+
+      mpiexec -n 4 ratoon train big.npz --hidden 10000000 --distributed mpi
+      --split neurons --checkpoint model
     """
     del config
     if every is not None and checkpoint is None:
@@ -284,6 +333,9 @@ def train(
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
     quiet = quiet or as_json or not is_first
+    if is_first:
+        # Until the command ends, so that its error is logged as well.
+        until_the_end(logged(as_json=log_json, quiet=quiet))
     given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -301,9 +353,31 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
+    if split_by is None and (parts is not None or rank_groups is not None):
+        raise InvalidParameterError("--parts and --rank-groups need --split neurons.")
+    check_split(
+        split_by,
+        world,
+        {
+            "checkpoint": checkpoint,
+            "output": output,
+            "report": report,
+            "average-every": average_every,
+            "every": every,
+            "early-stopping": early_stopping,
+            "groups": groups,
+            "augment": augment,
+            "dry-run": dry_run,
+        },
+    )
     if is_first:
         _check_outputs(output, report, checkpoint)
-    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
+    folder, checkpoint = (checkpoint, None) if split_by is not None else (None, checkpoint)
+    checkpoints = (
+        _checkpoints(checkpoint, every or 10, resume=resume)
+        if is_first and split_by is None
+        else []
+    )
     samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
@@ -319,17 +393,37 @@ def train(
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
-    if is_first:
+    if is_first and split_by is None:
         _check_space(estimator, samples, output, checkpoint)
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
         training, held_out = samples.take(training_rows), samples.take(test_rows)
+    if split_by is not None:
+        assert folder is not None
+        train_split(
+            estimator,
+            training,
+            held_out,
+            folder,
+            world,
+            n_groups=rank_groups or 1,
+            n_parts=parts,
+            resume=resume,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
         with distributed(world, average_every or "auto", log=print_cost) as rank_callbacks:
-            fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
+            fit(
+                estimator,
+                training,
+                [*checkpoints, *rank_callbacks],
+                verbose=not quiet and not log_json,
+            )
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
@@ -526,6 +620,21 @@ def _show_result(
             }
         )
         return
+    if not quiet:
+        _show_network(estimator, layers)
+    if held_out is not None:
+        show_held_out(scores, n_equal_rows(estimator, held_out))
+    if estimate is not None:
+        show_estimate(estimate, quiet=quiet)
+    if quiet:
+        return
+    if output is not None:
+        print_note(f"The model is in {output}.")
+    else:
+        print_note("The model was not saved; use -o MODEL to save it.")
+
+
+def _show_network(estimator: Any, layers: list[dict[str, Any]]) -> None:
     print_table(
         "network",
         ["inputs", "outputs", "connections", "requested density", "density"],
@@ -540,14 +649,4 @@ def _show_result(
             for x in layers
         ],
     )
-    print_text(estimator.report_.how)
-    if held_out is not None:
-        show_held_out(scores, n_equal_rows(estimator, held_out))
-    if estimate is not None:
-        show_estimate(estimate, quiet=quiet)
-    if quiet:
-        return
-    if output is not None:
-        print_note(f"The model is in {output}.")
-    else:
-        print_note("The model was not saved; use -o MODEL to save it.")
+    print_text(in_shell_words(estimator.report_.how))

@@ -22,7 +22,7 @@ from ratoon.errors import FormatError, InvalidInputError
 from ratoon.topology import Within
 
 
-class NamedMatrix(scipy.sparse.csr_array):
+class NamedMatrix(scipy.sparse.csr_array):  # type: ignore[misc]
     """A topology whose first columns, the neurons, have names; estimators keep them.
 
     Examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.foreign import UnknownParameterError, hint_for
 from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
@@ -570,12 +572,37 @@ class BaseSparseMLP(
 
         save(self, path, optimizer=optimizer, fingerprints=fingerprints)
 
-    def __getstate__(self) -> Any:
-        # A pickle of a network that another thread is rewiring would be of two moments.
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickles and copies keep every attribute.  A pickle of a network that another thread is
+        # rewiring would be of two moments.
+        del protocol
         with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
-            return super().__getstate__()
+            return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> Any:
+        """Return the state for `skops.io.dump`: parameters, or the bytes that `save` writes."""
+        from ratoon.estimators.persistence import plain_state
+
+        with guard.reading(self, name=f"this {type(self).__name__}", action="saving"):
+            return plain_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        from ratoon.estimators.persistence import is_plain_state, restore
+
+        if is_plain_state(state):
+            restore(self, state)
+        else:
+            super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for the name of another library's the error names the right one."""
+        for name in params.keys() - self._get_param_names():
+            if (message := hint_for(type(self).__name__, name)) is not None:
+                raise UnknownParameterError(message)
+        super().set_params(**params)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

@@ -42,7 +42,7 @@ class Explaining:
         target: Any = None,
         baseline: Any = MEAN,
         method: str = "rescale",
-        n_steps: int = 50,
+        n_steps: Any = 50,
     ) -> Explanation:
         """Return the contribution of every feature to the prediction of every sample.
 

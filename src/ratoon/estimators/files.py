@@ -10,7 +10,13 @@ from ratoon import guard
 from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.state import FINGERPRINTS, from_state, to_state
-from ratoon.storage import Document, read_document, write_document
+from ratoon.storage import (
+    Document,
+    document_from_bytes,
+    document_to_bytes,
+    read_document,
+    write_document,
+)
 from ratoon.storage.atomic import PathLike, shown
 
 
@@ -59,6 +65,26 @@ def save(
         if not fingerprints:
             arrays.pop(FINGERPRINTS, None)
         write_document(Document(config, arrays, networks), path, optimizer=optimizer)
+
+
+def to_bytes(estimator: BaseSparseMLP) -> bytes:
+    """Return the file of a fitted estimator as bytes, as `save` writes it."""
+    return document_to_bytes(Document(*to_state(estimator)))
+
+
+def from_bytes(raw: bytes) -> BaseSparseMLP:
+    """Return the estimator in the bytes of its file, with all checks of `load`.
+
+    Examples
+    --------
+    >>> from ratoon import SparseMLPRegressor
+    >>> model = SparseMLPRegressor((4,), max_iter=3, random_state=0)
+    >>> _ = model.fit([[0.0, 1.0], [1.0, 0.0]], [0.0, 1.0])
+    >>> from_bytes(to_bytes(model)).n_iter_
+    3
+    """
+    document = document_from_bytes(raw)
+    return from_state(document.config, document.arrays, document.networks)
 
 
 def load(path: PathLike) -> Any:

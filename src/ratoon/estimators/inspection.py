@@ -98,6 +98,33 @@ class NetworkInspection:
         state = self._state
         return make_report(self.network_, state.history, self.settings_, state.rewired_by_layer)
 
+    def card(self, *, title: str | None = None, notes: str | None = None, test: Any = None) -> str:
+        """Return a model card: a Markdown page about the fitted model.
+
+        It has what the estimator and its file know: data, network, settings, scores, strongest
+        features, limits and how to load the model.
+
+        Parameters
+        ----------
+        title : str, optional
+            Heading of the page; by default the name of the class.
+        notes : str, optional
+            Markdown that is put first, such as the intended use.
+        test : tuple (X, y) or Dataset, optional
+            Samples that were not used in training, to be scored.
+
+        Examples
+        --------
+        >>> from ratoon import SparseMLPClassifier
+        >>> model = SparseMLPClassifier(random_state=0).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+        >>> print(model.card(title="Demo").splitlines()[8])
+        # Demo
+        """
+        from ratoon.report.card import model_card
+
+        check_is_fitted(self)
+        return model_card(self, title=title, notes=notes, test=test)
+
     @property
     def solver_(self) -> str:
         """How the last fit was done: closed form, a named solver, or an optimizer's class name."""

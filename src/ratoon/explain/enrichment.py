@@ -295,7 +295,7 @@ def _check(
             f"`groups` is for {groups.matrix.shape[0]} features, the ranking has"
             f" {ranking.n_features}."
         )
-    limits = {"k": (k, 1), "least": (least, 1), "most": (most, least)}
+    limits: dict[str, tuple[Any, int]] = {"k": (k, 1), "least": (least, 1), "most": (most, least)}
     limits["n_permutations"] = (n_permutations, 0)
     for name, (value, lowest) in limits.items():
         is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)

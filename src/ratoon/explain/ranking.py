@@ -89,7 +89,9 @@ def neuron_strength(network: SparseMLP) -> Float:
     outputs = first.topology.pairs()[1]
     weights = np.abs(first.weights).astype(np.float64)
     strength = np.bincount(outputs, weights=weights, minlength=first.shape[1])
-    return strength * feature_strength(SparseMLP(others), propagate=True) if others else strength
+    if others:
+        strength = strength * feature_strength(SparseMLP(others), propagate=True)
+    return np.asarray(strength, dtype=np.float64)
 
 
 def relative_strength(strength: Array) -> Float:

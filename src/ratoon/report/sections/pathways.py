@@ -39,7 +39,8 @@ def _neurons(context: ReportContext) -> dict[str, Any] | None:
     activity = found.data[:, : len(groups)]
     first = np.argsort(-importance, kind="stable")[:N_SETS]
     largest = max(float(importance[first[0]]), 1e-300)
-    classes, members = (), []
+    classes: tuple[str, ...] = ()
+    members: list[Any] = []
     if data.class_names is not None and data.y is not None:
         classes = tuple(data.class_names)
         members = [np.flatnonzero(data.y == code) for code in range(len(classes))]
