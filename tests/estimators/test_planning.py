@@ -136,3 +136,29 @@ def test_the_planned_memory_is_that_of_the_most_connections(evolution, peak):
     per_connection = 4 + 8 + 8  # index, weight, momentum
     more = other.parameter_bytes - fixed.parameter_bytes
     assert more == round((peak - 1.0) * fixed.n_connections) * per_connection
+
+
+def test_a_plan_of_the_closed_form_is_of_the_closed_form():
+    model = SparseMLPClassifier(random_state=0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3000)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(int)
+    plan = model.plan(3000, n_samples=60, n_outputs=2)
+    tracemalloc.start()
+    try:
+        model.fit(x, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    network = model.network_
+    assert plan.solver == model.solver_ == "closed form"
+    assert plan.widths[1] >= network.widths[1]
+    for planned, layer in zip(plan.connections, network.layers, strict=True):
+        assert planned >= layer.n_connections
+    # Stated as within 50 %; other versions of NumPy copy more or less.
+    assert 0.4 * peak <= plan.peak_bytes <= 2.5 * peak
+    assert plan.seconds == plan.seconds_per_epoch > 0
+    assert "closed form" in str(plan)
+    assert "at most" in str(plan)
+    assert "epoch" not in str(plan)
+    assert SparseMLPClassifier(max_iter=3).plan(3000, n_samples=60).solver == "adam"
