@@ -1,7 +1,7 @@
 """Hyperparameter search with Ray Tune that stops trials early: pip install "ray[tune]"
 
-`partial_fit` trains for exactly one epoch.  After each, a trial reports its validation accuracy, and
-the scheduler stops it if other trials were better.  Only the best settings are scored on the test
+`partial_fit` trains for exactly one epoch.  After each, a trial reports its validation accuracy,
+and the scheduler stops it if others were better.  Only the best settings are scored on the test
 rows.
 """
 
