@@ -141,9 +141,10 @@ def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], N
 def load_model(path: Path) -> Any:
     """Return the estimator in a model file."""
     import ratoon
+    from ratoon.cli.split import load_split
 
     try:
-        return ratoon.load(path)
+        return load_split(path) if path.is_dir() else ratoon.load(path)
     except FormatError as error:
         raise FormatError(
             f"{error}\n  Expected a model file, as written by `ratoon train ... -o MODEL`."

@@ -33,6 +33,7 @@ from ratoon.cli.samples import (
     topology_from_groups,
     with_labels,
 )
+from ratoon.cli.split import check_split, train_split
 from ratoon.cli.terminal import (
     count,
     density_text,
@@ -238,6 +239,33 @@ def train(
             rich_help_panel=RUN,
         ),
     ] = False,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="With --distributed: neurons, to give every rank a part of each layer, for"
+            " networks larger than one machine. --checkpoint is then the folder of the model.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: parts of each layer, by default as many as ranks; any number of"
+            " ranks up to it can continue.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    rank_groups: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: groups of ranks that each hold the whole network and train on a"
+            " share of every minibatch.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -256,6 +284,9 @@ def train(
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
 
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
+
+      mpiexec -n 4 ratoon train big.npz --hidden 10000000 --distributed mpi
+      --split neurons --checkpoint model
     """
     del config
     if every is not None and checkpoint is None:
@@ -288,9 +319,32 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
+    if split_by is None and (parts is not None or rank_groups is not None):
+        raise InvalidParameterError("--parts and --rank-groups need --split neurons.")
+    check_split(
+        split_by,
+        world,
+        {
+            "checkpoint": checkpoint,
+            "output": output,
+            "report": report,
+            "average-every": average_every,
+            "every": every,
+            "early-stopping": early_stopping,
+            "groups": groups,
+            "augment": augment,
+            "dry-run": dry_run,
+            "log-json": log_json,
+        },
+    )
     if is_first:
         _check_outputs(output, report, checkpoint)
-    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
+    folder, checkpoint = (checkpoint, None) if split_by is not None else (None, checkpoint)
+    checkpoints = (
+        _checkpoints(checkpoint, every or 10, resume=resume)
+        if is_first and split_by is None
+        else []
+    )
     samples = with_labels(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
     )
@@ -306,12 +360,27 @@ def train(
     if dry_run:
         _show_plan(estimator, samples, as_json=as_json)
         return
-    if is_first:
+    if is_first and split_by is None:
         _check_space(estimator, samples, output, checkpoint)
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
         training, held_out = samples.take(training_rows), samples.take(test_rows)
+    if split_by is not None:
+        assert folder is not None
+        train_split(
+            estimator,
+            training,
+            held_out,
+            folder,
+            world,
+            n_groups=rank_groups or 1,
+            n_parts=parts,
+            resume=resume,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
