@@ -110,7 +110,8 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
         ),
         derive_generator(seed, "committee"),
     )
-    bias = np.broadcast_to(-temperature * shift, problem.targets.shape[1:])
+    bias = np.zeros(problem.targets.shape[1])
+    bias[validated] = -temperature * shift
     network = _merge(members, list(temperature * shares[kept][:, used]), standardisation, bias)
     by_name = {
         str(kind): float(share.sum()) for kind, share in zip(design.kinds, shares, strict=True)
