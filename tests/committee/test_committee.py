@@ -12,6 +12,7 @@ from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
 from ratoon.committee.fit import MAX_VALIDATED_OUTPUTS, _folds, _merge, mixture_shares
+from ratoon.committee.linear import lasso_path
 from ratoon.committee.members import Design, fit_members
 from ratoon.committee.problem import Standardisation
 from ratoon.losses import mean_loss
@@ -268,3 +269,16 @@ def test_the_output_layer_has_no_connections_without_weight(make_continuous):
     assert output.weights.all()
     n_linear = 2 * 30
     assert output.topology.n_connections <= (output.topology.shape[0] - n_linear) * 30 + n_linear
+
+
+def test_the_refitted_lasso_has_the_penalties_that_were_validated(make_continuous, monkeypatch):
+    numbers = []
+
+    def path(x, targets, n_levels):
+        numbers.append(n_levels)
+        return lasso_path(x, targets, n_levels)
+
+    monkeypatch.setattr("ratoon.committee.members.lasso_path", path)
+    fit_committee(make_continuous(), 0)
+    assert len(numbers) == 11
+    assert len(set(numbers)) == 1
