@@ -1,6 +1,7 @@
 #include "linear.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "bfloat16.hpp"
 #include "threads.hpp"
@@ -50,6 +51,106 @@ void narrow_forward(const Topology& topology, const Values<T>& values, const T* 
     add_strips(grid, bias, scratch.data(), copies, lanes, y);
 }
 
+// Parts of the runs of a layer, so many that threads have equal shares of them, and other tasks.
+template <typename Work>
+void in_parts(const Runs& runs, Index work, int n_threads, const SideTasks& side,
+              const Work& each) {
+    constexpr Index kAtOnce = 32;  // runs that are finished while they are in the cache
+    const Index n_parts = n_threads == 1 ? 1 : std::min(runs.n_runs(), Index(n_threads) * 8);
+    run_tasks(n_parts + side.n, work, n_threads, [&](Index part) {
+        if (part >= n_parts) return side.task(part - n_parts);
+        const Index begin = runs.begin_of(part, n_parts), end = runs.begin_of(part + 1, n_parts);
+        for (Index first = begin; first < end; first += kAtOnce) {
+            each(first, std::min(end, first + kAtOnce));
+        }
+    });
+}
+
+template <typename T>
+void forward_by_runs(const Topology& topology, const Runs& runs, const Values<T>& values,
+                     const T* bias, const T* x, T* y, Index lanes, int n_threads,
+                     const Finish& finish) {
+    // Rows of zeros add nothing, so leaving them out changes no bit.
+    constexpr Index kWorthwhile = 8;
+    const Index n_in = topology.grid().n_in;
+    std::vector<std::uint8_t> live(static_cast<std::size_t>(n_in));
+    const Index n_zero = kernels<T>().find_zero_rows(x, n_in, lanes, live.data());
+    const std::uint8_t* given = n_zero * kWorthwhile >= n_in ? live.data() : nullptr;
+    in_parts(runs, work_of(topology, lanes), n_threads, {}, [&](Index first, Index last) {
+        kernels<T>().forward_runs(runs.links(), runs.starts(), first, last, values.weights, bias, x,
+                                  given, y, lanes);
+        if (finish) finish(first, last);
+    });
+}
+
+// The rule is applied once all gradients are there: those of a run are spread over the slots.
+template <typename T>
+void backward_by_runs(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
+                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
+                      const Finish& finish, const SideTasks& side) {
+    const Runs& runs = topology.runs(Runs::Of::inputs);
+    const Index n = topology.n_connections();
+    Buffer<T> own;
+    if (changes_weights(rule)) own = Buffer<T>(n, Use::recurring);
+    T* gradients = changes_weights(rule) ? own.data() : values.first;
+    in_parts(runs, work_of(topology, lanes), n_threads, side, [&](Index first, Index last) {
+        kernels<T>().backward_runs(runs.links(), runs.starts(), first, last, values.weights,
+                                   gradients, rule == Rule::add, x, dy, dx, lanes);
+        if (dx != nullptr && finish) finish(first, last);
+    });
+    if (!changes_weights(rule)) return;
+    constexpr Index kChunk = 1 << 14;
+    run_tasks(divided_up(n, kChunk), n / kLanes, n_threads, [&](Index c) {
+        const Index first = c * kChunk;
+        kernels<T>().update(rule, values.at(first), gradients + first, std::min(kChunk, n - first),
+                            step);
+    });
+}
+
+// Some lanes of all rows, side by side: where rows are a large power of two apart, their lanes
+// share few places of the cache.
+template <typename T>
+void copy_lanes(const T* from, Index from_lanes, Index n_rows, Index n, T* to, Index to_lanes) {
+    for (Index i = 0; i < n_rows; ++i) std::copy_n(from + i * from_lanes, n, to + i * to_lanes);
+}
+
+// Blocks of lanes do not depend on each other, so each is a task.
+template <typename T>
+void forward_in_blocks(const Topology& topology, const Runs& runs, const Values<T>& values,
+                       const T* bias, const T* x, T* y, Index lanes, int n_threads) {
+    const Grid& grid = topology.grid();
+    run_tasks(divided_up(lanes, kMostLanes), work_of(topology, lanes), n_threads, [&](Index b) {
+        const Index first = b * kMostLanes, n = std::min(kMostLanes, lanes - first);
+        Buffer<T> from(grid.n_in * n, Use::recurring), to(grid.n_out * n, Use::recurring);
+        copy_lanes(x + first, lanes, grid.n_in, n, from.data(), n);
+        forward_by_runs<T>(topology, runs, values, bias, from.data(), to.data(), n, 1, {});
+        copy_lanes(to.data(), n, grid.n_out, n, y + first, lanes);
+    });
+}
+
+// Gradients are added up block by block, so that their order does not depend on threads.
+template <typename T>
+void backward_in_blocks(const Topology& topology, Rule rule, Values<T> values, const T* x,
+                        const T* dy, T* dx, Index lanes, int n_threads) {
+    const Grid& grid = topology.grid();
+    Buffer<T> from(grid.n_in * kMostLanes, Use::recurring), back;
+    Buffer<T> error(grid.n_out * kMostLanes, Use::recurring);
+    if (dx != nullptr) back = Buffer<T>(grid.n_in * kMostLanes, Use::recurring);
+    for (Index first = 0; first < lanes; first += kMostLanes) {
+        const Index n = std::min(kMostLanes, lanes - first);
+        copy_lanes(x + first, lanes, grid.n_in, n, from.data(), n);
+        copy_lanes(dy + first, lanes, grid.n_out, n, error.data(), n);
+        backward_by_runs<T>(topology, first == 0 ? rule : Rule::add, values, {}, from.data(),
+                            error.data(), back.data(), n, n_threads, {}, {});
+        if (dx != nullptr) copy_lanes(back.data(), n, grid.n_in, n, dx + first, lanes);
+    }
+}
+
+template <typename T>
+bool by_runs(const Topology& topology, const Values<T>& values, Index lanes) {
+    return values.halves == nullptr && Runs::pay(topology, lanes, Index(sizeof(T)));
+}
+
 }  // namespace
 
 void run_tasks(Index n_tasks, Index work, int n_threads, const std::function<void(Index)>& task) {
@@ -80,6 +181,16 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
         if (finish) finish(0, grid.n_out);
         return;
     }
+    if (by_runs(topology, values, lanes)) {
+        // The same bits either way, so it may depend on how often it was asked for.
+        const Runs* runs = topology.runs_if_frequent(Runs::Of::outputs);
+        if (runs != nullptr && lanes > kMostLanes && !finish) {
+            return forward_in_blocks(topology, *runs, values, bias, x, y, lanes, n_threads);
+        }
+        if (runs != nullptr) {
+            return forward_by_runs(topology, *runs, values, bias, x, y, lanes, n_threads, finish);
+        }
+    }
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();
     run_tasks(grid.tiles_out(), work_of(topology, lanes), n_threads, [&](Index out_tile) {
@@ -107,6 +218,13 @@ template <typename T>
 void linear_backward(const Topology& topology, Rule rule, Values<T> values, const Step<T>& step,
                      const T* x, const T* dy, T* dx, Index lanes, int n_threads,
                      const Finish& finish, const SideTasks& side) {
+    if (by_runs(topology, values, lanes)) {
+        if (lanes > kMostLanes && !changes_weights(rule) && !finish && side.n == 0) {
+            return backward_in_blocks(topology, rule, values, x, dy, dx, lanes, n_threads);
+        }
+        return backward_by_runs(topology, rule, values, step, x, dy, dx, lanes, n_threads, finish,
+                                side);
+    }
     const Grid& grid = topology.grid();
     const auto starts = topology.starts();
     const Packed* packed = topology.packed().data();

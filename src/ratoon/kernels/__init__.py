@@ -28,4 +28,6 @@ from ratoon.kernels.types import LANES as LANES
 from ratoon.kernels.types import Rule as Rule
 from ratoon.kernels.types import Scaling as Scaling
 from ratoon.kernels.types import Step as Step
+from ratoon.kernels.types import block_lanes as block_lanes
+from ratoon.kernels.types import passes_by_runs as passes_by_runs
 from ratoon.losses import LOSSES as LOSSES
