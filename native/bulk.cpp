@@ -97,9 +97,8 @@ void Network<T>::pass_block(const Minibatch<T>& block, std::size_t from, std::si
 
 // Takes all samples through the layers from .. to - 1; false if interrupted.
 template <typename T>
-bool Network<T>::pass_in_blocks(const Samples& samples, const Standardize<T>& how,
-                                std::size_t from, std::size_t to, T* out,
-                                const Interrupted& interrupted) {
+bool Network<T>::pass_in_blocks(const Samples& samples, const Standardize<T>& how, std::size_t from,
+                                std::size_t to, T* out, const Interrupted& interrupted) {
     const Index n = samples.n_rows, width = layers_[to - 1].topology->grid().n_out;
     Index widest = samples.n_features, connections = 0;
     for (std::size_t l = from; l < to; ++l) {
@@ -172,8 +171,7 @@ void Network<T>::predict_in_bulk(const Samples& samples, const Standardize<T>& h
             Index kept = 0, zeros = -1;
             for (Index i = 0; i < n_left; ++i) {
                 const T* row = next.data() + i * n_out;
-                const bool is_zero =
-                    std::all_of(row, row + n_out, [](T a) { return a == T(0); });
+                const bool is_zero = std::all_of(row, row + n_out, [](T a) { return a == T(0); });
                 if (is_zero && zeros >= 0) {
                     moved[std::size_t(i)] = zeros;
                     continue;
@@ -192,10 +190,10 @@ void Network<T>::predict_in_bulk(const Samples& samples, const Standardize<T>& h
     }
 }
 
-#define RATOON_INSTANTIATE(T)                                                            \
-    template bool Network<T>::suits_bulk(const Samples&) const;                          \
-    template void Network<T>::predict_in_bulk(const Samples&, const Standardize<T>&,     \
-                                              std::size_t, T*, const Interrupted&);
+#define RATOON_INSTANTIATE(T)                                                                     \
+    template bool Network<T>::suits_bulk(const Samples&) const;                                   \
+    template void Network<T>::predict_in_bulk(const Samples&, const Standardize<T>&, std::size_t, \
+                                              T*, const Interrupted&);
 RATOON_INSTANTIATE(float)
 RATOON_INSTANTIATE(double)
 

@@ -101,10 +101,10 @@ struct Kernels {
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, TileKind kind);
-    // Both for wide minibatches, run by run: y is overwritten for the outputs first <= i < last, with
-    // the bias added; gradients of the slots, added to what is there if `add`, and dx, where it is
-    // given, for the inputs first <= i < last.  Inputs with a 0 in `live`, where it is given, are
-    // left out.
+    // Both for wide minibatches, run by run: y is overwritten for the outputs first <= i < last,
+    // with the bias added; gradients of the slots, added to what is there if `add`, and dx, where
+    // it is given, for the inputs first <= i < last.  Inputs with a 0 in `live`, where it is given,
+    // are left out.
     void (*forward_runs)(const Link* links, const Index* starts, Index first, Index last,
                          const T* weights, const T* bias, const T* x, const std::uint8_t* live,
                          T* y, Index lanes);

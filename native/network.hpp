@@ -119,8 +119,8 @@ class Network {
                          T* out, const Interrupted& interrupted);
     bool pass_in_blocks(const Samples& samples, const Standardize<T>& how, std::size_t from,
                         std::size_t to, T* out, const Interrupted& interrupted);
-    void pass_block(const Minibatch<T>& block, std::size_t from, std::size_t to,
-                    Workspace& space, T* out) const;
+    void pass_block(const Minibatch<T>& block, std::size_t from, std::size_t to, Workspace& space,
+                    T* out) const;
     void prepare(Index batch, bool training);
     // Frees the temporary state of one call.  Sparse input writes back its copies of the weights.
     void forget_call();

@@ -146,8 +146,9 @@ EpochResult Network<T>::train(const Minibatch<T>& epoch, Index batch, Rule rule,
         } else {
             if (!is_loaded) load(minibatch);
             const Minibatch<T> following = epoch.part(at + batch, batch);
-            const SideTasks next =
-                ahead && following.size() > 0 ? loading(following, ahead_.data(), lanes_) : SideTasks{};
+            const SideTasks next = ahead && following.size() > 0
+                                       ? loading(following, ahead_.data(), lanes_)
+                                       : SideTasks{};
             loss = fused_step(minibatch, {rule, step, {}, {}}, next);
             is_loaded = next.n > 0;
             if (is_loaded) std::swap(activations_[0], ahead_);

@@ -9,7 +9,10 @@ namespace ratoon {
 namespace {
 
 constexpr Index kFewestLanes = 32;
-// Rows of a layer beyond this many bytes leave the cache; tiles then use each loaded row more often.
+// Links are read from memory, too.  With few lanes that takes as long as computing does.
+constexpr Index kFewLanes = 64, kMostOfFewLanes = Index(1) << 18;
+// Rows of a layer beyond this many bytes leave the cache; tiles then use each loaded row more
+// often.
 constexpr Index kMostBytes = Index(4) << 20;
 
 }  // namespace
@@ -37,25 +40,29 @@ Runs::Runs(const Topology& topology, Of which)
     each([&](Index run, Index other, Index slot) {
         links_[next[std::size_t(run)]++] = {std::uint32_t(other), std::uint32_t(slot)};
     });
-}
-
-Index Runs::begin_of(Index part, Index n_parts) const {
-    if (part == n_parts) return n_runs();
-    // A run costs something by itself, so layers with many empty runs are cut evenly, too.
-    const auto cost = [&](Index run) { return starts_[std::size_t(run)] + run; };
-    const Index wanted = cost(n_runs()) * part / n_parts;
-    Index low = 0, high = n_runs();
-    while (low < high) {
-        const Index middle = (low + high) / 2;
-        cost(middle) < wanted ? low = middle + 1 : high = middle;
+    if (which == Of::outputs) return;
+    // Slots are in the order of groups of inputs, tile by tile, and a part is whole groups.
+    static_assert(kAtOnce % kGroup == 0);
+    std::vector<std::vector<Slots>> found(static_cast<std::size_t>(n_parts()));
+    Index last = -1;
+    each([&](Index run, Index, Index slot) {
+        std::vector<Slots>& of_part = found[std::size_t(run / kAtOnce)];
+        if (run / kAtOnce != last) of_part.push_back({slot, slot});
+        of_part.back().end = slot + 1;
+        last = run / kAtOnce;
+    });
+    part_starts_.push_back(0);
+    for (const std::vector<Slots>& of_part : found) {
+        slots_.insert(slots_.end(), of_part.begin(), of_part.end());
+        part_starts_.push_back(Index(slots_.size()));
     }
-    return low;
 }
 
 bool Runs::pay(const Topology& topology, Index lanes, Index bytes_per_number) {
     const Grid& grid = topology.grid();
     const Index widest = std::max(grid.n_in, grid.n_out);
-    return lanes >= kFewestLanes && topology.n_connections() < (Index(1) << 32) &&
+    const Index most = lanes < kFewLanes ? kMostOfFewLanes : (Index(1) << 32) - 1;
+    return lanes >= kFewestLanes && topology.n_connections() <= most &&
            widest * std::min(lanes, kMostLanes) * bytes_per_number <= kMostBytes;
 }
 

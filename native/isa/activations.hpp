@@ -188,9 +188,8 @@ constexpr ActivationKernel<T> kActivation = {.name = A::name,
 
 // The place in this table is the activation's number; the first is kIdentity.
 template <typename T>
-constexpr ActivationKernel<T> kActivations[] = {kActivation<Identity, T>,  kActivation<Relu, T>,
-                                                kActivation<LeakyRelu, T>, kActivation<Tanh, T>,
-                                                kActivation<Logistic, T>,  kActivation<AllRelu, T>,
-                                                kActivation<Silu, T>,      kActivation<Elu, T>,
-                                                kActivation<CappedRelu<6>, T>,
-                                                kActivation<CappedRelu<32>, T>};
+constexpr ActivationKernel<T> kActivations[] = {
+    kActivation<Identity, T>,      kActivation<Relu, T>,     kActivation<LeakyRelu, T>,
+    kActivation<Tanh, T>,          kActivation<Logistic, T>, kActivation<AllRelu, T>,
+    kActivation<Silu, T>,          kActivation<Elu, T>,      kActivation<CappedRelu<6>, T>,
+    kActivation<CappedRelu<32>, T>};

@@ -217,8 +217,8 @@ template <typename T>
 void forward_runs(const Link* links, const Index* starts, Index first, Index last, const T* weights,
                   const T* bias, const T* x, const std::uint8_t* live, T* y, Index lanes) {
     const auto piece = [&]<typename V, int N>(Index column) {
-        const auto run = live == nullptr ? forward_run_piece<T, V, N, false>
-                                         : forward_run_piece<T, V, N, true>;
+        const auto run =
+            live == nullptr ? forward_run_piece<T, V, N, false> : forward_run_piece<T, V, N, true>;
         run(links, starts, first, last, weights, bias, x + column, live, y + column, lanes);
     };
     in_pieces<T>(lanes, piece, std::make_integer_sequence<int, kMostTogether - 1>{});

@@ -299,10 +299,11 @@ def _wide_bytes(
     need = (sum(connections) + sum(widths[1:])) * itemsize if in_blocks else 0
     largest = 0
     for (n_in, n_out), size in zip(pairwise(widths), connections, strict=True):
-        if weight_size >= itemsize and passes_by_runs(n_in, n_out, lanes, itemsize):
+        if passes_by_runs(n_in, n_out, size, lanes=lanes, itemsize=itemsize):
             need += _LINK_BYTES * size * (1 if n_out <= _NARROW else 2)
             largest = max(largest, size)
-    return need if in_blocks else need + largest * itemsize
+    widened = largest * itemsize if weight_size < itemsize else 0
+    return need + widened + (0 if in_blocks else largest * itemsize)
 
 
 def _megabytes(n_bytes: int) -> str:

@@ -32,9 +32,11 @@ def block_lanes(widest: int) -> int:
     return lanes
 
 
-def passes_by_runs(n_in: int, n_out: int, lanes: int, itemsize: int) -> bool:
+def passes_by_runs(n_in: int, n_out: int, n_connections: int, *, lanes: int, itemsize: int) -> bool:
     """Whether a layer has its connections a second time, output by output and input by input."""
-    return lanes >= 32 and max(n_in, n_out) * lanes * itemsize <= 2**22
+    most = 2**18 if lanes < 64 else 2**32 - 1
+    fits = max(n_in, n_out) * min(lanes, 128) * itemsize <= 2**22
+    return lanes >= 32 and n_connections <= most and fits
 
 
 ACTIVATION_NUMBERS = {name: number for number, (name, _) in enumerate(_native.activations())}
