@@ -37,10 +37,10 @@ def best(works: list[Callable[[], Any]], threads: int, rounds: int, budget_s: fl
     """Return the least seconds of each, measured in turns."""
     clock = time.process_time if threads == 1 else time.perf_counter
     found = [math.inf] * len(works)
-    started = time.perf_counter()
+    started = time.process_time()
     for turn in range(rounds):
         for index, work in enumerate(works):
-            if found[index] < math.inf and time.perf_counter() - started > budget_s:
+            if found[index] < math.inf and time.process_time() - started > budget_s:
                 continue
             begin = clock()
             work()
@@ -105,13 +105,12 @@ def crossing(densities: list[float], ratios: list[float]) -> float:
 def measure(n: int, batch: int, threads: int, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Return a row per pass."""
     densities = [one for one in DENSITIES if one * n * n <= MOST_CONNECTIONS]
-    dense = dense_work(n, batch)
-    ratios: dict[str, list[float]] = {name: [] for name in PASSES}
-    for density in densities:
-        sparse = sparse_work(n, density, batch, threads)
-        for name, one, other in zip(PASSES, sparse, dense, strict=True):
-            ours, theirs = best([one, other], threads, given.rounds, given.seconds)
-            ratios[name].append(ours / theirs)
+    works = [dense_work(n, batch)]
+    works += [sparse_work(n, density, batch, threads) for density in densities]
+    ratios = {}
+    for name, turns in zip(PASSES, zip(*works, strict=True), strict=True):
+        dense, *sparse = best(list(turns), threads, given.rounds, given.seconds)
+        ratios[name] = [one / dense for one in sparse]
     return [
         {
             "threads": threads,
@@ -191,7 +190,7 @@ def main() -> None:
     options.add_argument("--batches", type=numbers, default=[1, 32, 128, 1024])
     options.add_argument("--threads", type=numbers, default=[1, 2])
     options.add_argument("--rounds", type=int, default=12, help="turns at most")
-    options.add_argument("--seconds", type=float, default=0.6, help="for a pair, about")
+    options.add_argument("--seconds", type=float, default=1.5, help="for a case and pass, about")
     options.add_argument("--svg", metavar="OUT", help="draw the heat map")
     given = options.parse_args()
     rows: list[dict[str, Any]] = []

@@ -111,8 +111,6 @@ struct Kernels {
     void (*backward_runs)(const Link* links, const Index* starts, Index first, Index last,
                           const T* weights, T* gradients, bool add, const T* x, const T* dy, T* dx,
                           Index lanes);
-    // live[i] is 0 if all of row i is zero, else 1; returns the number of zeros.
-    Index (*find_zero_rows)(const T* rows, Index n_rows, Index lanes, std::uint8_t* live);
     // Both for a strip of a narrow layer given as masks, and at most eight samples in rows of
     // eight; null where there are none.  sums[output] is overwritten, and so is dx.
     void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,

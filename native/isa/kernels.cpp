@@ -44,7 +44,6 @@ Kernels<T> table() {
         .backward = backward<T>,
         .forward_runs = forward_runs<T>,
         .backward_runs = backward_runs<T>,
-        .find_zero_rows = find_zero_rows<T>,
         .forward_non_zero = forward_non_zero<T>,
         .backward_non_zero = backward_non_zero<T>,
         .update = update<T>,

@@ -71,20 +71,6 @@ constexpr int kMostTogether = 8;
 constexpr int kMostTogether = 4;
 #endif
 
-// A row of zeros most often differs from others in its first vector.  NaN is not zero.
-template <typename T>
-Index find_zero_rows(const T* rows, Index n_rows, Index lanes, std::uint8_t* live) {
-    Index n_zero = 0;
-    for (Index i = 0; i < n_rows; ++i) {
-        const T* row = rows + i * lanes;
-        Index k = 0;
-        while (k < lanes && row[k] == T(0)) ++k;
-        live[i] = k < lanes;
-        n_zero += k == lanes;
-    }
-    return n_zero;
-}
-
 // The lanes of N vectors V from `x` and `y` on.  Links that count are picked without a branch, some
 // at a time: zeros are scattered, and a branch would be guessed wrong.
 template <typename T, typename V, int N, bool picks>

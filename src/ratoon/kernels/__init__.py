@@ -17,6 +17,7 @@ from ratoon.kernels.linear import derive as derive
 from ratoon.kernels.linear import drop as drop
 from ratoon.kernels.linear import forward as forward
 from ratoon.kernels.linear import normal as normal
+from ratoon.kernels.linear import rows_of as rows_of
 from ratoon.kernels.linear import update as update
 from ratoon.kernels.network import NativeNetwork as NativeNetwork
 from ratoon.kernels.network import Pace as Pace
