@@ -95,7 +95,8 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     mixture[~seen] = np.nan
     cross_validated = np.full(problem.targets.shape, np.nan)
     cross_validated[:, validated] = temperature * mixture
-    kept, used = shares.any(axis=1), shares.any(axis=0)
+    kept: NDArray[np.bool_] = np.asarray(shares.any(axis=1))
+    used: NDArray[np.bool_] = np.asarray(shares.any(axis=0))
     if any(kind.model == "lasso" for kind in design.kinds):
         used[:] = True  # levels of the lasso's path are numbered like penalties
     members = fit_members(
