@@ -75,7 +75,7 @@ def test_sparse_samples_are_known():
 
 
 def test_too_many_values_have_none(monkeypatch):
-    monkeypatch.setattr("ratoon.estimators.base.MOST_VALUES", 100)
+    monkeypatch.setattr("ratoon.estimators.trained_rows.MOST_VALUES", 100)
     assert a_model().fit(X, Y).was_trained_on(X) is None
 
 

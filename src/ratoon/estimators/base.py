@@ -40,12 +40,12 @@ from ratoon.estimators.sklearn_callbacks import (
 from ratoon.estimators.strengths import strengths
 from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
+from ratoon.estimators.trained_rows import TrainedRows
 from ratoon.evolution import GuidedSET, warn_if_all_full
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
-from ratoon.samples.fingerprints import MOST_OF_A_PART, MOST_VALUES, RowSet, n_values
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
@@ -70,7 +70,13 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
 
 
 class BaseSparseMLP(
-    CallbackSupportMixin, NetworkInspection, RankedFeatures, Explaining, TargetKind, BaseEstimator
+    CallbackSupportMixin,
+    NetworkInspection,
+    RankedFeatures,
+    Explaining,
+    TrainedRows,
+    TargetKind,
+    BaseEstimator,
 ):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
@@ -405,58 +411,6 @@ class BaseSparseMLP(
         ):
             self.__dict__.pop(name, None)
         self._forget_associations()
-
-    def _note_rows(
-        self, labelled: Labelled, eval_set: Any, *, fresh: bool, one_epoch: bool
-    ) -> None:
-        """Note the rows that are trained on, or choose the epoch.
-
-        If some are too many to have fingerprints, it is not known which rows they are.
-        """
-        parts = [labelled.x]
-        if eval_set is not None:
-            parts.append(checked_samples(self, parts_of_eval_set(eval_set)[0], reset=False))
-        known = RowSet() if fresh else self.__dict__.get("_trained_rows")
-        most = MOST_OF_A_PART if one_epoch else MOST_VALUES
-        if known is None or max(map(n_values, parts)) > most:
-            self.__dict__.pop("_trained_rows", None)
-            return
-        for x in parts:
-            known.add(x)
-        self._trained_rows = known
-
-    def was_trained_on(self, X: Any) -> NDArray[np.bool_] | None:
-        """Return for every sample whether the model was trained on it.
-
-        A sample is known by its values, with the features in the order of training: one that was
-        rounded differently is another sample.  Samples that chose the epoch in early stopping count
-        as trained on.
-
-        Parameters
-        ----------
-        X : array, SciPy matrix, table, AnnData or Dataset
-            Samples in rows.
-
-        Returns
-        -------
-        ndarray of bool, or None
-            None if the model has no fingerprints of its training samples: it was trained on more
-            than 67 million values (4 million in a call of `partial_fit`), saved without them, or
-            written by an earlier version.
-
-        Examples
-        --------
-        >>> from ratoon import SparseMLPClassifier
-        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.9, 0.2]])
-        >>> model = SparseMLPClassifier(random_state=0).fit(X[:2], ["ill", "well"])
-        >>> model.was_trained_on(X).tolist()
-        [True, True, False, False]
-        """
-        check_is_fitted(self)
-        known: RowSet | None = self.__dict__.get("_trained_rows")
-        if known is None:
-            return None
-        return known.contains(checked_samples(self, X, reset=False, streamed=True))
 
     def _publish(self, state: TrainingState) -> None:
         """Keep what training has reached, and set the fitted attributes from it."""
