@@ -88,7 +88,7 @@ def neuron_strength(network: SparseMLP) -> Float:
     first, *others = network.layers
     outputs = first.topology.pairs()[1]
     weights = np.abs(first.weights).astype(np.float64)
-    strength = np.bincount(outputs, weights=weights, minlength=first.shape[1])
+    strength: Array = np.bincount(outputs, weights=weights, minlength=first.shape[1])
     if others:
         strength = strength * feature_strength(SparseMLP(others), propagate=True)
     return np.asarray(strength, dtype=np.float64)
