@@ -90,9 +90,17 @@ print(SparseMLPClassifier((30_000, 30_000), **how).plan(30_000, n_samples=20).pe
 
 
 def test_a_plan_of_wide_minibatches_includes_gradients():
-    narrow = SparseMLPClassifier((50,), density=0.5, batch_size=32).plan(20)
-    wide = SparseMLPClassifier((50,), density=0.5, batch_size=33).plan(20)
-    assert wide.workspace_bytes - narrow.workspace_bytes == (narrow.n_connections + 52) * 8
+    one_block, two_blocks, narrow = (
+        SparseMLPClassifier((50,), density=0.5, batch_size=size).plan(20, n_samples=1000)
+        for size in (128, 129, 24)
+    )
+    first, last = 500, one_block.n_connections - 500
+    more = two_blocks.workspace_bytes - one_block.workspace_bytes
+    assert more == (first + last + 52) * 8 - first * 8, "of all layers, and not of one at a time"
+    rows = 20 + 50 + 2 + 2 * 50
+    links = 8 * (2 * first + last)  # the output layer is narrow
+    assert narrow.workspace_bytes == rows * 24 * 8
+    assert one_block.workspace_bytes == rows * 128 * 8 + links + first * 8
 
 
 def test_a_static_network_plans_no_rewiring():

@@ -100,8 +100,9 @@ class BaseSparseMLP(
         ----------
         X : array, memory map, HDF5 data set, SciPy matrix, table, AnnData or Dataset
             Samples in rows, features in columns; a table is one of pandas, polars or Arrow.  Never
-            changed, and copied only where that cannot be avoided.  Sparse matrices stay sparse, and
-            samples on disk are read in parts.  Feature names are learned where X has them.
+            changed, and copied only where that cannot be avoided; arrays of other libraries are
+            shared through DLPack.  Sparse matrices stay sparse.  Samples on disk, Dask arrays and
+            Arrow datasets are read in parts.  Feature names are learned where X has them.
         y : array-like, optional
             Targets.  Only a `Dataset` can be given without; its own labels are used then.
         sample_weight : array-like of shape (n_samples,), optional

@@ -24,16 +24,15 @@ from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, r
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
-from ratoon.kernels import LANES, Rule, Step
+from ratoon.kernels import LANES, Rule, Step, block_lanes, passes_by_runs
 from ratoon.kernels.types import checked_dtype, is_bfloat16
 from ratoon.layers import SparseLayer
 from ratoon.memory import require_memory
 from ratoon.network import SparseMLP
 
-BLOCK = 32
-"""Samples of a minibatch that native code computes at once."""
-
 _INDEX_BYTES = 4
+_LINK_BYTES = 8  # of a connection in the run of an output or input
+_NARROW = 32  # outputs of a layer that has no runs of outputs
 _DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
 _SCALING_BYTES = 16  # per feature: means and factors in double precision
 _REGROWN = 0.3  # of a layer's connections, at the usual zeta
@@ -270,8 +269,7 @@ def planned_memory(
     return PlannedMemory(
         parameter_bytes=parameters,
         workspace_bytes=workspace_bytes(widths, settings.batch_size, size, settings.n_threads)
-        # Large minibatches are computed in blocks whose gradients are added up.
-        + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
+        + _wide_bytes(widths, connections, settings.batch_size, weight_size, size),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
@@ -328,9 +326,35 @@ def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_thread
     (8064, 11264)
     """
     rows = sum(widths) + 2 * max(widths[1:])
-    if n_threads > 1 and batch <= BLOCK:
+    block = block_lanes(max(widths))
+    if n_threads > 1 and batch <= block:
         rows += widths[0]
-    return rows * padded(min(batch, BLOCK)) * itemsize
+    return rows * padded(min(batch, block)) * itemsize
+
+
+def _wide_bytes(
+    widths: tuple[int, ...],
+    connections: tuple[int, ...],
+    batch: int,
+    weight_size: int,
+    itemsize: int,
+) -> int:
+    """Return what large minibatches need on top of activations.
+
+    Gradients of several blocks are added up.  Layers whose rows fit the cache have their
+    connections a second time, output by output (narrow ones do not) and input by input, and then
+    the gradients of one layer at a time are kept.
+    """
+    block = block_lanes(max(widths))
+    lanes, in_blocks = padded(min(batch, block)), batch > block
+    need = (sum(connections) + sum(widths[1:])) * itemsize if in_blocks else 0
+    largest = 0
+    for (n_in, n_out), size in zip(pairwise(widths), connections, strict=True):
+        if passes_by_runs(n_in, n_out, size, lanes=lanes, itemsize=itemsize):
+            need += _LINK_BYTES * size * (1 if n_out <= _NARROW else 2)
+            largest = max(largest, size)
+    widened = largest * itemsize if weight_size < itemsize else 0
+    return need + widened + (0 if in_blocks else largest * itemsize)
 
 
 def _megabytes(n_bytes: int) -> str:
