@@ -91,6 +91,7 @@ CONTENTS = {
         "command-line",
         "data",
         "small-samples",
+        "wide-data",
         "selecting-features",
         "report",
         "auto_examples/index",

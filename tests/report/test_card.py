@@ -25,7 +25,7 @@ def test_a_card_states_data_network_settings_scores_and_limits(data):
         "| samples | 60 |",
         "| classes | case, control |",
         "| layer widths | 6 → 10 → 2 |",
-        "| random seed | 7 |",
+        "| seed | 7 |",
         f"| accuracy on test data | {model.score(X[:9], y[:9]):.4f} (9 samples) |",
     ):
         assert row in card

@@ -14,6 +14,8 @@ from ratoon.cli import (
     cost,
     data,
     demo,
+    enrich,
+    explain,
     export,
     inspect,
     predict,
@@ -24,6 +26,7 @@ from ratoon.cli import (
     train,
 )
 from ratoon.cli.logs import warnings_on_one_line
+from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -68,6 +71,8 @@ for command in (
     predict.evaluate,
     inspect.inspect,
     select.select,
+    explain.explain,
+    enrich.enrich,
     compare.compare,
     compare.compare_strategies,
     report.report,
@@ -105,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     traceback, unless RATOON_TRACEBACK is set.
     """
     with terminal_streams(), visible_warnings(), warnings_on_one_line():
+        token = ARGUMENTS.set(arguments)
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0
@@ -122,4 +128,6 @@ def main(arguments: list[str] | None = None) -> int:
                 f" command again, and report the traceback."
             )
             code = FAILED
+        finally:
+            ARGUMENTS.reset(token)
         return code if flush_results() else code or FAILED

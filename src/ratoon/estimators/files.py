@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon import guard
 from ratoon.errors import FormatError
 from ratoon.estimators.base import BaseSparseMLP
-from ratoon.estimators.state import from_state, to_state
+from ratoon.estimators.state import FINGERPRINTS, from_state, to_state
 from ratoon.storage import (
     Document,
     document_from_bytes,
@@ -20,7 +20,13 @@ from ratoon.storage import (
 from ratoon.storage.atomic import PathLike, shown
 
 
-def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) -> None:
+def save(
+    estimator: BaseSparseMLP,
+    path: PathLike,
+    *,
+    optimizer: bool = True,
+    fingerprints: bool = True,
+) -> None:
     """Write a fitted estimator to ``path``, which is replaced as a whole or not at all.
 
     Parameters
@@ -31,6 +37,8 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
         The file to write.
     optimizer : bool, default=True
         Also save the optimizer's state, which is needed to continue training exactly.
+    fingerprints : bool, default=True
+        Also save fingerprints of the training samples, which `was_trained_on` needs.
 
     Raises
     ------
@@ -53,7 +61,10 @@ def save(estimator: BaseSparseMLP, path: PathLike, *, optimizer: bool = True) ->
     """
     with guard.reading(estimator, name=f"this {type(estimator).__name__}", action="saving"):
         check_is_fitted(estimator)
-        write_document(Document(*to_state(estimator)), path, optimizer=optimizer)
+        config, arrays, networks = to_state(estimator)
+        if not fingerprints:
+            arrays.pop(FINGERPRINTS, None)
+        write_document(Document(config, arrays, networks), path, optimizer=optimizer)
 
 
 def to_bytes(estimator: BaseSparseMLP) -> bytes:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets import Dataset
-from ratoon.report.facts import layer_rows, ranked_features, repeat_facts, timing_facts
+from ratoon.report.context import ReportContext
+from ratoon.report.sections import genes, repeat, timing
+from ratoon.report.sections.network import layer_rows
 
 _MOST_CLASSES = 20
 _UNSAFE = re.compile(
@@ -103,7 +105,7 @@ def _network_rows(estimator: Any) -> list[tuple[str, Any]]:
             f" network",
         ),
         ("number type", network.dtype),
-        *timing_facts(estimator, None),
+        *timing.build(ReportContext(estimator))["facts"],
     ]
 
 
@@ -116,13 +118,8 @@ def _layers(estimator: Any) -> str:
 
 
 def _settings_rows(estimator: Any) -> list[tuple[str, Any]]:
-    facts = repeat_facts(estimator, None)
-    return [
-        ("estimator", facts["python"].replace(".fit(X, y)", "")),
-        ("random seed", facts["seed"]),
-        ("versions", facts["versions"]),
-        ("machine", facts["machine"]),
-    ]
+    facts = repeat.build(ReportContext(estimator))["facts"]
+    return [("estimator", repeat.constructor(estimator)), *facts]
 
 
 def _score_rows(estimator: Any, test: Any) -> list[tuple[str, Any]]:
@@ -151,11 +148,11 @@ def _score_rows(estimator: Any, test: Any) -> list[tuple[str, Any]]:
 
 
 def _features(estimator: Any) -> str:
-    ranked = ranked_features(estimator, None, 10)
-    if not ranked:
+    found = genes.build(ReportContext(estimator, top=10))
+    if found is None:
         return ""
-    rows = [[row["rank"], row["name"], row["share"]] for row in ranked]
-    note = "Fraction of the summed magnitude of the first layer's weights; not a causal effect."
+    rows = [[row["rank"], row["name"], row["share"]] for row in found["rows"]]
+    note = "Fraction of the importance of all features; not a causal effect."
     return f"## Strongest features\n\n{_table(['rank', 'feature', 'share'], rows)}\n\n{note}"
 
 
