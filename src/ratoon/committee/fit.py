@@ -85,16 +85,16 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     mixture[~seen] = np.nan
     cross_validated = np.full(problem.targets.shape, np.nan)
     cross_validated[:, validated] = temperature * mixture
-    kept, used = shares.any(axis=1), shares.any(axis=0)
+    kept, used = shares.sum(axis=1) > 0, shares.sum(axis=0) > 0
     if any(kind.model == "lasso" for kind in design.kinds):
-        used[:] = True  # levels of the lasso's path are numbered like penalties
+        used = np.ones_like(used)  # levels of the lasso's path are numbered like penalties
     members = fit_members(
         problem,
         standardisation,
         z,
         replace(
             design,
-            kinds=tuple(compress(design.kinds, kept.tolist())),
+            kinds=tuple(compress(design.kinds, kept)),
             penalties=design.penalties[used],
         ),
         derive_generator(seed, "committee"),
