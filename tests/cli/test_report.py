@@ -43,7 +43,7 @@ def test_training_can_end_with_a_report(files):
 
     assert main([*called, "-q", "--stability", "2", "--top", "3"]) == 0
     text = other.read_text(encoding="utf-8")
-    assert "averaged over 2" in text
+    assert "Stability is the fraction of 2" in text
     assert '<th scope="col">stability</th>' in text
     assert text.count('class="bar"') == 3
 
