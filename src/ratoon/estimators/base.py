@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon import guard
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.averaged import fit_average
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
@@ -37,6 +38,7 @@ from ratoon.estimators.strengths import strengths
 from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import GuidedSET, warn_if_all_full
+from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
@@ -44,7 +46,6 @@ from ratoon.samples.checked import checked_samples, checked_weights, targets_or_
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
-    EarlyStopping,
     ProgressBar,
     Training,
     TrainingData,
@@ -122,7 +123,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
         self._checked_parameters()
-        if self.early_stopping and eval_set is None:
+        if not is_open(self.early_stopping) and self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
                 "  Only `fit` sees all samples and can hold some of them back."
@@ -170,10 +171,14 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             needs_epochs=self._why_epochs(one_epoch=one_epoch),
             continues=earlier,
             image_shape=_image_shape(X, earlier),
+            one_epoch=one_epoch,
+            is_on_disk=labelled.x.is_on_disk,
         )
         settings = resolve(self, shape, call)
         if settings.is_closed_form:
             return self._solve(labelled, eval_set, settings, shape, seed)
+        if settings.averages:
+            return self._average(labelled, shape, call, seed)
         return self._train(
             labelled,
             eval_set,
@@ -224,6 +229,19 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self.member_shares_ = committee.shares
         return self
 
+    def _average(self, labelled: Labelled, shape: Shape, call: FitCall, seed: int) -> Self:
+        """Train networks of several kinds, and average them."""
+        if labelled.weights is not None and not labelled.weights.all():
+            labelled = labelled.take(np.flatnonzero(labelled.weights))
+        average = fit_average(self, labelled, shape, call, seed)
+        state = TrainingState(average.network, seed, epochs_done=len(average.history))
+        state.history = average.history
+        self.settings_ = average.settings
+        self._publish(state)
+        self.cross_validated_outputs_ = average.outputs
+        self.member_shares_ = average.shares
+        return self
+
     def _train(
         self,
         labelled: Labelled,
@@ -245,24 +263,19 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             generator = derive_generator(seed, "validation split")
             strata = self._strata(labelled.y)
             held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
-        evolution = settings.evolution
-        if isinstance(evolution, GuidedSET) and evolution.strength is None:
-            found = self._strengths("f", labelled, held)
-            evolution = replace(evolution, strength=found)
         fresh = not hasattr(self, "_state")
         if fresh:
             state = self._begin(labelled, held, settings, shape, seed)
+            settings = self.settings_
         else:
             state = self._state
             self._refuse_sparse_if_centred(labelled.x, state.network)
         if not (one_epoch and state.epochs_done) and not is_open(self.evolution):
-            warn_if_all_full(evolution, state.network.layers, stacklevel=5)
+            warn_if_all_full(settings.evolution, state.network.layers, stacklevel=5)
         validation = self._validation(labelled, held, eval_set, state.network)
         if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
             state.begin_cycle(settings.optimizer.n_states)
-        if settings.n_iter_no_change is not None and state.stopping is None:
-            keeps_best = settings.early_stopping and settings.restore_best
-            state.stopping = EarlyStopping(settings.n_iter_no_change, settings.tol, keeps_best)
+        state.stopping = state.stopping or settings.stopping()
         batch = min(settings.batch_size, labelled.n_samples)
         work = state.network.n_connections * batch
         settings = replace(settings, batch_size=batch, n_threads=threads_for(self.n_jobs, work))
@@ -271,7 +284,12 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             relay = Relay(self, *original, settings.max_iter)
         callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
         training = self._training(
-            labelled, held, validation, replace(settings, evolution=evolution), state, callbacks
+            labelled,
+            held,
+            validation,
+            self._with_strength(settings, labelled, held),
+            state,
+            callbacks,
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
@@ -282,17 +300,35 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
     def _begin(
         self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
     ) -> TrainingState:
-        scaling = learn_scaling(
+        scaling, scale = self._learn_scaling(labelled, held, settings)
+        self.settings_ = replace(settings, scale=scale)
+        return TrainingState(self._start(labelled, held, settings, shape, seed, scaling), seed)
+
+    def _learn_scaling(
+        self, labelled: Labelled, held: Rows | None, settings: Settings
+    ) -> tuple[Scaling, str | None]:
+        return learn_scaling(
             labelled.x,
             labelled.weights_without(held),
             scale=settings.scale,
             clip=settings.clip,
             dtype=settings.dtype,
         )
+
+    def _start(
+        self,
+        labelled: Labelled,
+        held: Rows | None,
+        settings: Settings,
+        shape: Shape,
+        seed: int,
+        scaling: Scaling,
+    ) -> SparseMLP:
+        """Draw the first network."""
         guide = None
         if settings.is_guided_start:
             guide = self._strengths(settings.start, labelled, held)
-        network = start_network(
+        return start_network(
             settings,
             shape,
             guide=guide,
@@ -301,7 +337,16 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             seed=seed,
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
-        return TrainingState(network, seed)
+
+    def _with_strength(
+        self, settings: Settings, labelled: Labelled, held: Rows | None
+    ) -> Settings:
+        """Return settings whose strategy knows the strength of the features, if it needs it."""
+        evolution = settings.evolution
+        if not (isinstance(evolution, GuidedSET) and evolution.strength is None):
+            return settings
+        strength = self._strengths("f", labelled, held)
+        return replace(settings, evolution=replace(evolution, strength=strength))
 
     def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
         return strengths(
@@ -407,7 +452,13 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
     def _shape_of(self, labelled: Labelled) -> Shape:
         n_features = labelled.x.n_features
-        return Shape(labelled.n_samples, n_features, self._n_outputs(), self._is_classifier)
+        return Shape(
+            labelled.n_samples,
+            n_features,
+            self._n_outputs(),
+            self._is_classifier,
+            labelled.x.n_stored,
+        )
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
         y = targets_or_labels(X, y)

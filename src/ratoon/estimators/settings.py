@@ -9,7 +9,6 @@ from typing import Any
 
 from ratoon.activations import ACTIVATIONS
 from ratoon.committee import suits
-from ratoon.committee.problem import MAX_SAMPLES, MIN_FEATURES, MIN_SAMPLES
 from ratoon.errors import FormatError, InvalidParameterError
 from ratoon.estimators.parameters import (
     PARAMETERS,
@@ -22,6 +21,7 @@ from ratoon.estimators.parameters import (
 )
 from ratoon.estimators.plain import NotPlain, from_plain, to_plain
 from ratoon.estimators.presets import ALWAYS, PRESETS, Shape, is_open
+from ratoon.estimators.recipes import FULL_BATCH, Recipe
 from ratoon.estimators.strengths import is_strength
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy, parameters_of
@@ -29,9 +29,16 @@ from ratoon.initialise import connections_wanted
 from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
 from ratoon.samples.augment import Augment
+from ratoon.training import EarlyStopping
 
 CLOSED_FORM = "closed form"
 """`Settings.solver` where `fit` solves for the network instead of training it."""
+
+AVERAGE, TRAIN = "average", "train"
+"""The other ways: train and average several networks, or train one."""
+
+ROWS_TO_SPARE = 1000
+"""From so many rows on, some are held back by default."""
 
 SMALL_PROBLEM = 4_000_000
 """Connections times samples up to which networks compute in float64 by default."""
@@ -77,6 +84,10 @@ class Settings:
         Expected connections per layer; empty if a layer would have none.
     n_threads : int
         Threads of the training.
+    averages : bool
+        Whether `fit` tries several kinds of networks and averages them.
+    n_networks : int
+        Networks that were averaged.
 
     Other fields have the names and meanings of the estimator's parameters.
     """
@@ -117,6 +128,8 @@ class Settings:
     given_topology: tuple[bool, ...]
     connections: tuple[int, ...]
     augment: Augment | None = None
+    averages: bool = False
+    n_networks: int = 1
 
     @property
     def is_closed_form(self) -> bool:
@@ -138,6 +151,13 @@ class Settings:
     def n_connections(self) -> int:
         """Connections of all layers; 0 if a layer would have none."""
         return sum(self.connections)
+
+    def stopping(self) -> EarlyStopping | None:
+        """Return what stops the training early, if something does."""
+        if self.n_iter_no_change is None:
+            return None
+        keeps_best = self.early_stopping and self.restore_best
+        return EarlyStopping(self.n_iter_no_change, self.tol, keeps_best)
 
     def widths(self, shape: Shape) -> tuple[int, ...]:
         """Return neurons per layer, inputs and outputs included."""
@@ -164,10 +184,23 @@ class Settings:
         before = "solved in closed form, then " if self.after_closed_form else ""
         known = OPTIMIZERS.get(self.solver)
         name = self.solver if known is None else known.__name__
+        if self.averages:
+            return f"trained {count_of(self.n_networks, 'network')} with {name}, because {self.reason}"
         return (
             f"{before}trained for {epochs(n_epochs)} with {name} (learning rate"
             f" {self.learning_rate_init:g}, batches of {self.batch_size}), because {self.reason}"
         )
+
+
+def count_of(count: int, word: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> count_of(1, "network"), count_of(2000, "network")
+    ('1 network', '2,000 networks')
+    """
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def epochs(count: int) -> str:
@@ -178,7 +211,7 @@ def epochs(count: int) -> str:
     >>> epochs(1), epochs(2000)
     ('1 epoch', '2,000 epochs')
     """
-    return f"{count:,} epoch" if count == 1 else f"{count:,} epochs"
+    return count_of(count, "epoch")
 
 
 @dataclass(frozen=True)
@@ -197,6 +230,12 @@ class FitCall:
         Settings of the earlier fit whose network is trained further.
     image_shape : tuple of int, optional
         Shape of the images that the samples are, where the data set has one.
+    one_epoch : bool
+        Whether the call is one of `partial_fit`.
+    is_on_disk : bool
+        Whether X is read from disk.
+    recipe : Recipe, optional
+        Source of the values that are left open, instead of the preset.
     """
 
     n_stored: int | None = None
@@ -204,6 +243,9 @@ class FitCall:
     needs_epochs: str = ""
     continues: Settings | None = None
     image_shape: tuple[int, ...] | None = None
+    one_epoch: bool = False
+    is_on_disk: bool = False
+    recipe: Recipe | None = None
 
 
 # ----------------------------------------------------------------------------------- resolution
@@ -241,7 +283,8 @@ def resolve(
     owner = type(estimator).__name__
     given: dict[str, Any] = estimator.get_params(deep=False)
     changed = changed_parameters(estimator)
-    preset = {**ALWAYS, **PRESETS[given["preset"]](shape)}
+    values = PRESETS[given["preset"]](shape) if call.recipe is None else call.recipe.values
+    preset = {**ALWAYS, **values}
 
     def choice(name: str) -> Any:
         return preset[name] if is_open(given[name]) else given[name]
@@ -263,6 +306,7 @@ def resolve(
     smoothing = preset["label_smoothing"]
     if not is_open(given.get("label_smoothing")):
         smoothing = given["label_smoothing"]
+    early_stopping = _stops_early(given, shape, call)
     settings = Settings(
         solver=solver,
         reason="",
@@ -274,7 +318,7 @@ def resolve(
         strategy_name=evolution if isinstance(evolution, str) else "",
         activation=activation,
         slope=float(ACTIVATIONS[activation].slope if given["slope"] is None else given["slope"]),
-        dropout=float(given["dropout"]),
+        dropout=float(choice("dropout")) if hidden else 0.0,
         optimizer=optimizer,
         learning_rate_init=learning_rate,
         learning_rate=choice("learning_rate"),
@@ -290,9 +334,9 @@ def resolve(
         scale=given["scale"],
         clip=float(choice("clip")),
         label_smoothing=float(smoothing),
-        early_stopping=bool(given["early_stopping"]),
+        early_stopping=early_stopping,
         validation_fraction=float(given["validation_fraction"]),
-        n_iter_no_change=_patience(given),
+        n_iter_no_change=_patience(given, early_stopping=early_stopping),
         tol=float(given["tol"]),
         restore_best=bool(given["restore_best"]),
         dtype=_dtype(given["dtype"], sum(connections) * shape.n_samples),
@@ -303,9 +347,18 @@ def resolve(
         connections=connections,
         augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
     )
-    in_closed_form, reason = _solves(owner, given, changed, shape, call)
-    if in_closed_form:
+    how, reason = _way(owner, given, changed, shape, call)
+    if how == CLOSED_FORM:
         return replace(settings, solver=CLOSED_FORM, reason=reason)
+    if how == AVERAGE:
+        # The rows that a network does not see choose its best epoch; it trains to its last.
+        return replace(
+            settings,
+            averages=True,
+            reason=reason,
+            early_stopping=True,
+            n_iter_no_change=settings.max_iter,
+        )
     if refuses and call.continues is not None:
         _compare_networks(owner, given, changed, settings, call.continues)
     if refuses:
@@ -314,24 +367,23 @@ def resolve(
     return replace(settings, reason=reason)
 
 
-def _solves(
+def _way(
     owner: str,
     given: Mapping[str, Any],
     changed: Sequence[str],
     shape: Shape,
     call: FitCall,
-) -> tuple[bool, str]:
-    """Return whether to solve in closed form, and why or why not.
+) -> tuple[str, str]:
+    """Return whether to solve in closed form, average networks or train one, and why.
 
-    Always with ``solver="ridge"``.  With ``"auto"`` for few samples of many features, if no
-    changed parameter asks for a training.
+    In closed form always with ``solver="ridge"``.  With ``"auto"`` for few samples of many
+    features, if no changed parameter asks for a training; networks are averaged for more samples.
     """
     solver = given["solver"]
     for_training = [name for name in changed if not PARAMETERS[name].in_closed_form]
-    if given["loss"] not in ("auto", *CLOSED_FORM_LOSSES):
-        for_training.append("loss")
+    solvable = given["loss"] in ("auto", *CLOSED_FORM_LOSSES)
     if call.continues is not None:
-        return False, "it continues from the network of an earlier fit"
+        return TRAIN, "it continues from the network of an earlier fit"
     if isinstance(solver, str) and solver == "ridge":
         if call.needs_epochs:
             raise InvalidParameterError(
@@ -339,6 +391,7 @@ def _solves(
                 f" {call.needs_epochs}.\n"
                 f'  Set `solver` to "sgd" or "adam", or leave it at "auto".'
             )
+        for_training += [] if solvable else ["loss"]
         if for_training:
             values = ", ".join(f"`{name}={short(given[name])}`" for name in for_training)
             raise InvalidParameterError(
@@ -347,24 +400,27 @@ def _solves(
                 f"  Leave {'it' if len(for_training) == 1 else 'them'} at the default, or train"
                 f' step by step: set `solver` to "sgd" or "adam", or leave it at "auto".'
             )
-        return True, '`solver="ridge"` was set'
+        return CLOSED_FORM, '`solver="ridge"` was set'
     if not is_open(solver):
-        return False, "`solver` was set"
+        return TRAIN, "`solver` was set"
     if call.needs_epochs:
-        return False, call.needs_epochs
+        return TRAIN, call.needs_epochs
     if for_training:
-        return False, _were_set(for_training)
-    if not suits(shape.n_samples, shape.n_features, call.n_stored):
-        return False, (
-            f"there are {shape.n_samples:,} samples of {shape.n_features:,} features; the closed"
-            f" form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least {MIN_FEATURES}"
-            f" features that fit into memory"
-        )
+        return TRAIN, _were_set(for_training)
     if call.has_eval_set:
-        return False, "validation data were given as `eval_set`"
-    return True, (
-        f"there are few samples ({shape.n_samples:,}) of many features ({shape.n_features:,}) and"
-        f" no parameter asks for a training"
+        return TRAIN, "validation data were given as `eval_set`"
+    if call.is_on_disk:
+        return TRAIN, "the samples are read from disk"
+    if solvable and suits(shape.n_samples, shape.n_features, call.n_stored):
+        return CLOSED_FORM, (
+            f"there are few samples ({shape.n_samples:,}) of many features ({shape.n_features:,})"
+            f" and no parameter asks for a training"
+        )
+    if shape.n_samples <= FULL_BATCH:
+        return TRAIN, f"there are only {shape.n_samples:,} samples of {shape.n_features:,} features"
+    return AVERAGE, (
+        f"there are {shape.n_samples:,} samples of {shape.n_features:,} features and no parameter"
+        f" asks for a particular training"
     )
 
 
@@ -440,10 +496,22 @@ def _optimizer(
     return solver, make_optimizer(solver, parameters), float(rate)
 
 
-def _patience(given: Mapping[str, Any]) -> int | None:
+def _stops_early(given: Mapping[str, Any], shape: Shape, call: FitCall) -> bool:
+    """Return whether validation data choose the epoch.
+
+    By default they do where the number of epochs is open and there are rows to spare.
+    """
+    if not is_open(given["early_stopping"]):
+        return bool(given["early_stopping"])
+    is_free = is_open(given["max_iter"]) and given["preset"] is None and not call.one_epoch
+    can_hold_out = call.has_eval_set or shape.n_samples >= ROWS_TO_SPARE
+    return is_free and can_hold_out and call.continues is None and not call.needs_epochs
+
+
+def _patience(given: Mapping[str, Any], *, early_stopping: bool) -> int | None:
     if given["n_iter_no_change"] is not None:
         return int(given["n_iter_no_change"])
-    return PATIENCE if given["early_stopping"] else None
+    return PATIENCE if early_stopping else None
 
 
 def _strategy(evolution: str | Strategy, zeta: float | None) -> Strategy:
@@ -511,6 +579,7 @@ def settings_from_plain(stored: Any, resolved: Settings) -> Settings:
     names = {item.name for item in fields(Settings)}
     if not isinstance(stored, dict) or not stored.keys() <= names:
         raise FormatError("settings must be an object with names of settings")
+    resolved = replace(resolved, averages=False, n_networks=1)  # as in files without these
     values = {name: from_plain(value) for name, value in stored.items()}
     for name, value in values.items():
         if not _is_valid(name, value):
