@@ -14,7 +14,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.errors import DivergenceError
@@ -41,8 +40,11 @@ if TYPE_CHECKING:
 N_PARTS = 10
 """A network holds back one of so many parts of the rows."""
 
-TRIAL_ROWS, TRIAL_EPOCHS = 8_000, 12
+TRIAL_ROWS, TRIAL_EPOCHS, TRIAL_EPOCHS_OF_SPARSE = 8_000, 8, 4
 """Size of a trial, which chooses a kind where training all of them would take too long."""
+
+CLEARLY = 0.8
+"""Another recipe replaces the first one if it makes less than this fraction of its errors."""
 
 TEMPERATURES = np.geomspace(0.3, 2.0, 12)
 SHARES = np.linspace(0.0, 1.0, 11)
@@ -156,23 +158,35 @@ class _Fit:
         return found
 
     def chosen_by_trial(self, wanted: Sequence[Recipe]) -> list[Recipe]:
-        """Train on a part of the rows for a few epochs; keep the best recipe, and a linear one."""
+        """Train on a part of the rows for a few epochs, and return the recipes worth training.
+
+        The first one, unless another is clearly better; and the linear one, if it is as good.
+        """
         generator = derive_generator(self.seed, "trial")
         rows = np.arange(self.labelled.n_samples)
         if rows.size > TRIAL_ROWS:
             rows = np.sort(generator.choice(rows, TRIAL_ROWS, replace=False))
         small = self.labelled.take(rows)
         held = hold_out(rows.size, 0.25, generator, self.estimator._strata(small.y))
+        most = TRIAL_EPOCHS if self.shape.n_stored is None else TRIAL_EPOCHS_OF_SPARSE
         scores: dict[Recipe, float] = {}
         for recipe in wanted:
             settings = self._settings(recipe)
-            settings = replace(settings, max_iter=min(settings.max_iter, TRIAL_EPOCHS))
+            settings = replace(settings, max_iter=min(settings.max_iter, most))
             try:
                 _, history, _ = self._train(small, settings, held, 0)
             except DivergenceError:
                 continue
             scores[recipe] = max(history.column("validation_score"))
-        return [max(scores, key=scores.__getitem__)] if scores else list(wanted)
+        tried = [recipe for recipe in wanted if recipe in scores]
+        if not tried:
+            return list(wanted)
+        best = tried[0]
+        for recipe in tried[1:]:
+            if 1 - scores[recipe] < CLEARLY * (1 - scores[best]):
+                best = recipe
+        linear = tried[-1]
+        return [best, linear] if best != linear and scores[linear] >= scores[best] else [best]
 
     def _train(
         self, labelled: Labelled, settings: Settings, held: Rows, number: int

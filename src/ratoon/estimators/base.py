@@ -22,6 +22,7 @@ from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
+from ratoon.estimators.memorising import warn_if_memorised
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
 from ratoon.estimators.planning import check_memory, check_memory_of_network
@@ -293,6 +294,13 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        if not one_epoch:
+            warn_if_memorised(
+                state.history,
+                labelled.n_samples,
+                keeps_best=settings.early_stopping and settings.restore_best,
+                stacklevel=6,
+            )
         if relay is not None:
             relay.finish()
         return self
@@ -338,9 +346,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
 
-    def _with_strength(
-        self, settings: Settings, labelled: Labelled, held: Rows | None
-    ) -> Settings:
+    def _with_strength(self, settings: Settings, labelled: Labelled, held: Rows | None) -> Settings:
         """Return settings whose strategy knows the strength of the features, if it needs it."""
         evolution = settings.evolution
         if not (isinstance(evolution, GuidedSET) and evolution.strength is None):

@@ -64,7 +64,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
         Slope of leaky ReLU (default 0.01) and All-ReLU (default 0.6) below zero.
-    dropout : float, default=0.0
+    dropout : float, optional
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
         ``"softmax_cross_entropy"``, ``"sigmoid_cross_entropy"`` or ``"squared_error"`` (on -1 and
@@ -125,16 +125,21 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         outputs) of any values, or None for a random start.  A matrix inside
         `ratoon.datasets.Within` is a limit: the layer has connections only there, with any
         strategy.  Layers that are not listed start at random.
-    scale : "standard" or None, default="standard"
-        Whether features are read as z-scores, learnt from the training rows, sample weights
-        considered.  X itself is not copied.  Features of a sparse X are scaled but not centred;
-        features that are constant in training are read as 0.
+    scale : "auto", "standard", "global" or None, default="auto"
+        How features are read, learnt from the training rows, sample weights considered; X itself
+        is not copied.  ``"standard"`` reads z-scores.  ``"global"`` divides all features by one
+        number, so that rare pixels or words are not inflated.  ``"auto"`` is ``"global"`` for
+        features in one unit: half of the dense ones have the same smallest and largest value, or
+        X is sparse and its largest values differ less than a thousandfold.  Features of a sparse X
+        are not centred; features that are constant in training are read as 0.
     clip : float, optional
         Largest magnitude of a feature after scaling; 0 for no limit.
     label_smoothing : float, optional
         Fraction of a target that is spread over all classes.
-    early_stopping : bool, default=False
-        Whether to stop when the score on validation data no longer rises.
+    early_stopping : "auto" or bool, default="auto"
+        Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
+        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least 1,000
+        samples.  Where `fit` averages networks, each keeps its best epoch.
     validation_fraction : float, default=0.1
         Fraction of the training data held back for early stopping.  Not with ``eval_set``.
     n_iter_no_change : int, optional

@@ -53,7 +53,9 @@ def learn_scaling(
         )
     # Centring would make every zero of a sparse matrix non-zero.
     shift = None if samples.is_sparse else found.mean
-    factors = found.factors() if scale == "standard" else _one_factor(found, is_sparse=samples.is_sparse)
+    factors = (
+        found.factors() if scale == "standard" else _one_factor(found, is_sparse=samples.is_sparse)
+    )
     # Larger factors would become infinite in float32.
     factors = np.minimum(factors, 1e37) if dtype != "float64" else factors
     return Scaling(shift, factors, clip), scale

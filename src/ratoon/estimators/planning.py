@@ -83,6 +83,7 @@ class FitPlan(PlannedMemory):
     n_threads: int
     seconds_per_step: float
     seconds_per_epoch: float
+    averages: bool = False
 
     @property
     def n_connections(self) -> int:
@@ -99,6 +100,8 @@ class FitPlan(PlannedMemory):
         solver = f"{self.solver}, because {self.reason}"
         if self.solver == CLOSED_FORM:
             solver += "; the figures below are those of a training instead"
+        if self.averages:
+            solver += "; the figures below are those of one network of several"
         lines = [
             ("solver", solver),
             ("network", " -> ".join(f"{width:,}" for width in self.widths)),
@@ -146,6 +149,7 @@ def make_plan(
         n_threads=settings.n_threads,
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
+        averages=settings.averages,
     )
 
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ratoon.committee.problem import MAX_SAMPLES, MIN_FEATURES
 from ratoon.estimators.recipes import FULL_BATCH, recipes
 from ratoon.estimators.recipes import Shape as Shape
+
 
 def is_open(value: Any) -> bool:
     """Whether a parameter is left to the preset."""
@@ -15,6 +17,10 @@ def is_open(value: Any) -> bool:
 
 
 def _default(shape: Shape) -> dict[str, Any]:
+    """Return the values of the first recipe, or of one layer where samples are few."""
+    is_wide = shape.n_samples <= MAX_SAMPLES and shape.n_features >= MIN_FEATURES
+    if shape.n_samples <= FULL_BATCH or is_wide:
+        return _one_layer(shape)
     return recipes(shape)[0].values
 
 
@@ -82,6 +88,7 @@ def _paper(shape: Shape) -> dict[str, Any]:
         "init": "set",
         "output_init": "set",
         "start": "paper",
+        "scale": "standard",
     }
 
 
@@ -92,5 +99,11 @@ PRESETS: dict[str | None, Callable[[Shape], dict[str, Any]]] = {
     "large": _large,
 }
 
-ALWAYS = {"clip": 0.0, "dropout": 0.0, "label_smoothing": 0.0, "activation": "relu"}
+ALWAYS = {
+    "scale": "auto",
+    "clip": 0.0,
+    "dropout": 0.0,
+    "label_smoothing": 0.0,
+    "activation": "relu",
+}
 """Values that are the same in every preset."""

@@ -185,7 +185,9 @@ class Settings:
         known = OPTIMIZERS.get(self.solver)
         name = self.solver if known is None else known.__name__
         if self.averages:
-            return f"trained {count_of(self.n_networks, 'network')} with {name}, because {self.reason}"
+            return (
+                f"trained {count_of(self.n_networks, 'network')} with {name}, because {self.reason}"
+            )
         return (
             f"{before}trained for {epochs(n_epochs)} with {name} (learning rate"
             f" {self.learning_rate_init:g}, batches of {self.batch_size}), because {self.reason}"
@@ -331,7 +333,7 @@ def resolve(
         init=init,
         output_init=init if is_open(output_init) else output_init,
         start=choice("start"),
-        scale=given["scale"],
+        scale=preset["scale"] if given["scale"] == "auto" else given["scale"],
         clip=float(choice("clip")),
         label_smoothing=float(smoothing),
         early_stopping=early_stopping,
@@ -409,13 +411,13 @@ def _way(
         return TRAIN, _were_set(for_training)
     if call.has_eval_set:
         return TRAIN, "validation data were given as `eval_set`"
-    if call.is_on_disk:
-        return TRAIN, "the samples are read from disk"
     if solvable and suits(shape.n_samples, shape.n_features, call.n_stored):
         return CLOSED_FORM, (
             f"there are few samples ({shape.n_samples:,}) of many features ({shape.n_features:,})"
             f" and no parameter asks for a training"
         )
+    if call.is_on_disk:
+        return TRAIN, "the samples are read from disk"
     if shape.n_samples <= FULL_BATCH:
         return TRAIN, f"there are only {shape.n_samples:,} samples of {shape.n_features:,} features"
     return AVERAGE, (
@@ -645,6 +647,21 @@ def settings_of_old_file(estimator: Any, shape: Shape, network: SparseMLP, n: in
     return replace(settings, given_topology=given)
 
 
+def upgrade_defaults(estimator: Any) -> None:
+    """Replace defaults from a file of version 1.0.0rc1 or before by those of today.
+
+    A new fit would otherwise take them for values that were set.
+    """
+    before = {
+        "dropout": (0.0, None),
+        "scale": ("standard", "auto"),
+        "early_stopping": (False, "auto"),
+    }
+    for name, (old, new) in before.items():
+        if getattr(estimator, name) == old:
+            setattr(estimator, name, new)
+
+
 def upgrade_parameters(estimator: Any, shape: Shape) -> None:
     """Give parameters from a file without settings the meaning that they have today.
 
@@ -653,7 +670,7 @@ def upgrade_parameters(estimator: Any, shape: Shape) -> None:
     """
     if estimator.zeta == 0.3:
         estimator.zeta = None
-    if estimator.n_iter_no_change == PATIENCE or not estimator.early_stopping:
+    if estimator.n_iter_no_change == PATIENCE or estimator.early_stopping is not True:
         estimator.n_iter_no_change = None  # was the default, or had no effect
     if estimator.evolution == "set" and estimator.preset != "paper":
         estimator.evolution = "annealed_set"
