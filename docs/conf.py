@@ -83,6 +83,7 @@ CONTENTS = {
         "command-line",
         "data",
         "small-samples",
+        "many-samples",
         "selecting-features",
         "report",
         "auto_examples/index",

@@ -27,7 +27,7 @@ from ratoon.estimators.recipes import (
     recipes,
 )
 from ratoon.estimators.settings import FitCall, Settings, resolve
-from ratoon.history import EpochRecord, History
+from ratoon.history import History
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
@@ -40,11 +40,23 @@ if TYPE_CHECKING:
 N_PARTS = 10
 """A network holds back one of so many parts of the rows."""
 
+MANY_HELD = 500
+"""From so many held back rows on, their score chooses the epoch; before, their loss."""
+
+ENOUGH_HELD = 3_000
+"""A single network holds back at most so many rows."""
+
 TRIAL_ROWS, TRIAL_EPOCHS, TRIAL_EPOCHS_OF_SPARSE = 8_000, 8, 4
 """Size of a trial, which chooses a kind where training all of them would take too long."""
 
 CLEARLY = 0.8
 """Another recipe replaces the first one if it makes less than this fraction of its errors."""
+
+AVERAGED = (
+    *("loss", "validation_loss", "validation_score"),
+    *("train_seconds", "rewire_seconds", "evaluate_seconds"),
+)
+"""Quantities of a record whose mean over networks is kept."""
 
 TEMPERATURES = np.geomspace(0.3, 2.0, 12)
 SHARES = np.linspace(0.0, 1.0, 11)
@@ -97,7 +109,7 @@ def fit_average(
 ) -> Average:
     """Train the networks of all recipes, let held back rows weigh them, and merge them."""
     fit = _Fit(estimator, labelled, shape, call, seed)
-    wanted = recipes(shape)
+    wanted: Sequence[Recipe] = recipes(shape)
     if sum(recipe.work(shape) for recipe in wanted) > WORK:
         wanted = fit.chosen_by_trial(wanted)
     share = WORK / sum(recipe.work(shape) for recipe in wanted)
@@ -141,14 +153,14 @@ class _Fit:
         found = Kind(recipe, settings, [], [], np.empty((0, self.shape.n_outputs)))
         for number, held in enumerate(parts):
             try:
-                network, history, outputs = self._train(self.labelled, settings, held, number)
+                trained = self._train(self.labelled, settings, held, number)
             except DivergenceError:
                 return None
+            network, history, outputs, score = trained
             found.networks.append(network)
             found.histories.append(history)
             found.outputs = np.concatenate((found.outputs, outputs))
             if self.estimator.verbose:
-                score = max(history.column("validation_score"))
                 print(
                     f"network {number + 1} of {len(parts)} ({recipe.name}):"
                     f" validation score {score:.4f}",
@@ -174,10 +186,9 @@ class _Fit:
             settings = self._settings(recipe)
             settings = replace(settings, max_iter=min(settings.max_iter, most))
             try:
-                _, history, _ = self._train(small, settings, held, 0)
+                *_, scores[recipe] = self._train(small, settings, held, 0)
             except DivergenceError:
                 continue
-            scores[recipe] = max(history.column("validation_score"))
         tried = [recipe for recipe in wanted if recipe in scores]
         if not tried:
             return list(wanted)
@@ -190,8 +201,11 @@ class _Fit:
 
     def _train(
         self, labelled: Labelled, settings: Settings, held: Rows, number: int
-    ) -> tuple[SparseMLP, History, Array]:
-        """Train a network without the held rows; return it with its outputs for these."""
+    ) -> tuple[SparseMLP, History, Array, float]:
+        """Train a network without the held rows; return it with outputs and score for these.
+
+        The loss chooses the epoch where rows are few: their accuracy would be best at random.
+        """
         estimator = self.estimator
         seed = derive_seed(self.seed, f"network {settings.hidden_layer_sizes}", number)
         settings = estimator._with_strength(settings, labelled, held)
@@ -201,18 +215,22 @@ class _Fit:
         validation = estimator._validation(labelled, held, None, network)
         assert validation is not None
         training = estimator._training(labelled, held, validation, settings, state, [])
+        if held.size < MANY_HELD:
+            training.scorer = None
         training.run(restore_best=False)
         outputs = state.best.outputs(labelled.x[held], n_threads=settings.n_threads)
         if not np.isfinite(outputs).all():
             raise DivergenceError("outputs are not finite")
-        return state.best, state.history, outputs.astype(np.float64)
+        score = estimator._score(outputs, validation)
+        history = state.history
+        if training.scorer is None:  # scores in the history are of another kind
+            history = History([replace(record, validation_score=None) for record in history])
+        return state.best, history, outputs.astype(np.float64), score
 
     def weigh(self, kinds: Sequence[Kind], seen: Rows) -> tuple[Array, float]:
         """Return the shares of the kinds, and a factor of the outputs, with the smallest loss."""
         estimator, loss = self.estimator, self.estimator._loss()
-        rows = slice(None)
-        if seen.size > MOST_WEIGHED:
-            rows = derive_generator(self.seed, "weigh").permutation(seen.size)[:MOST_WEIGHED]
+        rows = derive_generator(self.seed, "weigh").permutation(seen.size)[:MOST_WEIGHED]
         part = self.labelled.take(seen[rows])
         targets, weights = estimator._encode(part.y, 0.0, "y"), estimator._weigh(part)
         outputs = np.stack([kind.outputs[rows] for kind in kinds])
@@ -234,7 +252,8 @@ def _parts(labelled: Labelled, codes: Array | None, number: int, seed: int) -> l
     generator = derive_generator(seed, "parts")
     n_samples = labelled.n_samples
     if number == 1:
-        return [hold_out(n_samples, 1 / N_PARTS, generator, codes)]
+        fraction = min(1 / N_PARTS, ENOUGH_HELD / n_samples)
+        return [hold_out(n_samples, fraction, generator, codes)]
     order = generator.permutation(n_samples)
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]
@@ -269,20 +288,11 @@ def _averaged(
 def _mean_history(histories: Sequence[History], network: SparseMLP) -> History:
     """Return the mean record of every epoch."""
     mean = History()
-    for epoch in range(max(map(len, histories))):
-        records: list[EpochRecord] = [h[epoch] for h in histories if len(h) > epoch]
-
-        def average(name: str, records: list[Any] = records) -> float:
-            return float(np.mean([getattr(record, name) for record in records]))
-
-        names = ("loss", "train_seconds", "rewire_seconds", "evaluate_seconds")
-        mean.append(
-            replace(
-                records[0],
-                **{name: average(name) for name in (*names, "validation_score")},
-                validation_loss=average("validation_loss"),
-                n_connections=network.n_connections,
-                density=network.density,
-            )
-        )
+    for records in zip(*histories, strict=True):
+        found: dict[str, Any] = {}
+        for name in AVERAGED:
+            values = [getattr(record, name) for record in records]
+            found[name] = None if values[0] is None else float(np.mean(values))
+        size = {"n_connections": network.n_connections, "density": network.density}
+        mean.append(replace(records[0], **found, **size))
     return mean

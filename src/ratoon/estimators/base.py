@@ -234,6 +234,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         """Train networks of several kinds, and average them."""
         if labelled.weights is not None and not labelled.weights.all():
             labelled = labelled.take(np.flatnonzero(labelled.weights))
+            shape = self._shape_of(labelled)
         average = fit_average(self, labelled, shape, call, seed)
         state = TrainingState(average.network, seed, epochs_done=len(average.history))
         state.history = average.history

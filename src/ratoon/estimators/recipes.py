@@ -67,10 +67,10 @@ class Recipe:
         """Return about how many connections times samples times epochs a training needs."""
         widths = (shape.n_features, *self.values["hidden_layer_sizes"], shape.n_outputs)
         density = {name: self.values.get(name) for name in ("epsilon", "density")}
-        first, *later = (connections_wanted(layer, **density) for layer in pairwise(widths))
+        layers = [float(connections_wanted(layer, **density)) for layer in pairwise(widths)]
         if shape.n_stored is not None:
-            first = SPARSE_COST * first * shape.per_row / shape.n_features
-        return (first + sum(later)) * shape.n_samples * self.values["max_iter"]
+            layers[0] *= SPARSE_COST * shape.per_row / shape.n_features
+        return sum(layers) * shape.n_samples * int(self.values["max_iter"])
 
 
 def recipes(shape: Shape) -> tuple[Recipe, ...]:

@@ -44,9 +44,9 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     evolution : "auto", str or strategy, default="auto"
         How connections change: a name of ``ratoon.evolution.strategy_names()``, or a strategy
         object with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes
-        nothing.  ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
-        replaced, and none in the second half of training.  With ``preset="paper"`` it is
-        ``"set"``.
+        nothing.  ``"auto"`` is ``"rigl"`` for many samples of many dense features, ``"set"`` with
+        ``preset="paper"``, and else ``"annealed_set"``: new connections start at 0, fewer and
+        fewer are replaced, and none in the second half of training.
     activation : str, default="relu"
         Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
         ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
@@ -61,12 +61,13 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         ``"ridge"`` solves for the network in closed form instead of training it step by step: a
         committee of sparse hidden layers and linear paths, weighted by cross-validation inside the
         training rows (`ratoon.committee`).  ``"auto"`` does so for 20 to 3,000 samples of at least
-        100 features if no parameter that the closed form cannot honour differs from its default;
-        otherwise it is SGD if ``learning_rate_init`` is given, and else the preset's.  An
-        optimizer object of ``ratoon.optimizers`` has its own parameters.
+        100 features if no parameter that the closed form cannot honour differs from its default.
+        With more samples, and then nothing set, networks of several kinds are averaged
+        (`ratoon.estimators.averaged`).  Otherwise it is SGD if ``learning_rate_init`` is given, and
+        else the preset's.  An optimizer object of ``ratoon.optimizers`` has its own parameters.
     learning_rate_init : float, optional
         Learning rate before the schedule.
-    learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"
+    learning_rate : "auto", "constant", "cosine", "linear", "step" or callable, default="auto"
         Schedule: a factor of the learning rate as a function of the progress of training, which
         goes from 0 to 1 in ``max_iter`` epochs.
     learning_rate_min : float, default=0.0
