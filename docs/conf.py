@@ -49,6 +49,13 @@ html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
+    # One folder per version next to each other; this file, next to them, lists the folders.
+    "switcher": {
+        "json_url": os.environ.get("RATOON_DOCS_VERSIONS", "../versions.json"),
+        "version_match": version,
+    },
+    "check_switcher": False,
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
 }
 
 sphinx_gallery_conf = {

@@ -29,6 +29,7 @@ SCRIPTS = (
     "strategies",
     "strategies_accuracy",
     "boltzmann",
+    "wide",
 )
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 

@@ -44,3 +44,14 @@ def test_inspect_refuses_other_files(ratoon, tmp_path):
     (tmp_path / "text").write_text("no model")
     outcome = ratoon("inspect", tmp_path / "text")
     assert (outcome.code, "Traceback" in outcome.err) == (1, False)
+
+
+def test_inspect_prints_a_model_card(ratoon, model):
+    outcome = ratoon("inspect", model, "--card")
+    assert outcome.code == 0
+    assert outcome.out.startswith("---\nlibrary_name: ratoon\n")
+    assert "| classes | ill, well |" in outcome.out
+    assert "gene0" in outcome.out
+    refused = ratoon("inspect", model, "--card", "--json")
+    assert refused.code == 1
+    assert "--card and --json" in refused.err

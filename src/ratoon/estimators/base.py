@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,10 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon import guard
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.assembly import TrainingAssembly
 from ratoon.estimators.averaged import fit_average
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
-from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.explaining import Explaining
+from ratoon.estimators.foreign import UnknownParameterError, hint_for
+from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.memorising import warn_if_memorised
 from ratoon.estimators.parameters import check_parameters
@@ -35,22 +39,18 @@ from ratoon.estimators.sklearn_callbacks import (
     Relay,
     with_callbacks,
 )
-from ratoon.estimators.strengths import strengths
-from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
-from ratoon.evolution import GuidedSET, warn_if_all_full
-from ratoon.kernels import Scaling
+from ratoon.evolution import warn_if_all_full
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
-from ratoon.samples.base import Rows, Samples
+from ratoon.samples.base import Rows
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
+from ratoon.samples.fingerprints import MOST_OF_A_PART, MOST_VALUES, RowSet, n_values
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
     ProgressBar,
     Training,
-    TrainingData,
-    TrainingPlan,
     TrainingState,
 )
 
@@ -66,7 +66,14 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
     return None if before is None or before.channels != "last" else before.shape
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+class BaseSparseMLP(
+    CallbackSupportMixin,
+    NetworkInspection,
+    RankedFeatures,
+    Explaining,
+    TrainingAssembly,
+    BaseEstimator,
+):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     # ------------------------------------------------------------------------------- fitting
@@ -176,6 +183,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             is_on_disk=labelled.x.is_on_disk,
         )
         settings = resolve(self, shape, call)
+        choosing = eval_set if settings.early_stopping else None
+        self._note_rows(labelled, choosing, fresh=fresh, one_epoch=one_epoch)
         if settings.is_closed_form:
             return self._solve(labelled, eval_set, settings, shape, seed)
         if settings.averages:
@@ -228,6 +237,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         return self
 
     def _average(self, labelled: Labelled, shape: Shape, call: FitCall, seed: int) -> Self:
@@ -242,6 +252,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = average.outputs
         self.member_shares_ = average.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         return self
 
     def _train(
@@ -302,6 +313,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
                 keeps_best=settings.early_stopping and settings.restore_best,
                 stacklevel=6,
             )
+        self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
         return self
@@ -312,95 +324,6 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         scaling, scale = self._learn_scaling(labelled, held, settings)
         self.settings_ = replace(settings, scale=scale)
         return TrainingState(self._start(labelled, held, settings, shape, seed, scaling), seed)
-
-    def _learn_scaling(
-        self, labelled: Labelled, held: Rows | None, settings: Settings
-    ) -> tuple[Scaling, str | None]:
-        return learn_scaling(
-            labelled.x,
-            labelled.weights_without(held),
-            scale=settings.scale,
-            clip=settings.clip,
-            dtype=settings.dtype,
-        )
-
-    def _start(
-        self,
-        labelled: Labelled,
-        held: Rows | None,
-        settings: Settings,
-        shape: Shape,
-        seed: int,
-        scaling: Scaling,
-    ) -> SparseMLP:
-        """Draw the first network."""
-        guide = None
-        if settings.is_guided_start:
-            guide = self._strengths(settings.start, labelled, held)
-        return start_network(
-            settings,
-            shape,
-            guide=guide,
-            scaling=scaling,
-            topology=self.topology,
-            seed=seed,
-            n_threads=threads_for(self.n_jobs, settings.n_connections),
-        )
-
-    def _with_strength(self, settings: Settings, labelled: Labelled, held: Rows | None) -> Settings:
-        """Return settings whose strategy knows the strength of the features, if it needs it."""
-        evolution = settings.evolution
-        if not (isinstance(evolution, GuidedSET) and evolution.strength is None):
-            return settings
-        strength = self._strengths("f", labelled, held)
-        return replace(settings, evolution=replace(evolution, strength=strength))
-
-    def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
-        return strengths(
-            how,
-            labelled.x,
-            self._encode(labelled.y, 0.0, "y"),
-            labelled.weights_without(held),
-            has_classes=self._is_classifier,
-        )
-
-    def _training(
-        self,
-        labelled: Labelled,
-        held: Rows | None,
-        validation: TrainingData | None,
-        settings: Settings,
-        state: TrainingState,
-        callbacks: list[Callback],
-    ) -> Training:
-        network = state.network
-        plan = TrainingPlan(
-            loss=self._loss(),
-            optimizer=settings.optimizer,
-            learning_rate=settings.learning_rate_init,
-            schedule=settings.schedule,
-            batch_size=settings.batch_size,
-            balance_batches=settings.balance_batches,
-            n_epochs=settings.max_iter,
-            evolution=settings.evolution,
-            shuffle=settings.shuffle,
-            seed=state.cycle_seed,
-            n_threads=settings.n_threads,
-            augment=settings.augment,
-        )
-        data = TrainingData.of(
-            labelled.x,
-            self._encode(labelled.y, settings.label_smoothing, "y"),
-            network.dtype,
-            weights=self._weigh(labelled),
-            rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
-        )
-        training = Training(
-            state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
-        )
-        if settings.n_iter_no_change is None:
-            training.stopping = None  # one of an earlier call keeps its best network
-        return training
 
     def _run(self, training: Training, *, n_epochs: int | None) -> None:
         state = training.state
@@ -430,9 +353,68 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
     def _forget(self) -> None:
         """Remove the last fit: its network and the classes of a new fit must not be mixed."""
-        for name in ("_state", "network_", "settings_", "member_shares_"):
+        for name in (
+            "_state",
+            "_trained_rows",
+            "network_",
+            "settings_",
+            "member_shares_",
+            "cross_validated_outputs_",
+        ):
             self.__dict__.pop(name, None)
-        self.__dict__.pop("cross_validated_outputs_", None)
+        self._forget_associations()
+
+    def _note_rows(
+        self, labelled: Labelled, eval_set: Any, *, fresh: bool, one_epoch: bool
+    ) -> None:
+        """Note the rows that are trained on, or choose the epoch.
+
+        If some are too many to have fingerprints, it is not known which rows they are.
+        """
+        parts = [labelled.x]
+        if eval_set is not None:
+            parts.append(checked_samples(self, parts_of_eval_set(eval_set)[0], reset=False))
+        known = RowSet() if fresh else self.__dict__.get("_trained_rows")
+        most = MOST_OF_A_PART if one_epoch else MOST_VALUES
+        if known is None or max(map(n_values, parts)) > most:
+            self.__dict__.pop("_trained_rows", None)
+            return
+        for x in parts:
+            known.add(x)
+        self._trained_rows = known
+
+    def was_trained_on(self, X: Any) -> NDArray[np.bool_] | None:
+        """Return for every sample whether the model was trained on it.
+
+        A sample is known by its values, with the features in the order of training: one that was
+        rounded differently is another sample.  Samples that chose the epoch in early stopping count
+        as trained on.
+
+        Parameters
+        ----------
+        X : array, SciPy matrix, table, AnnData or Dataset
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of bool, or None
+            None if the model has no fingerprints of its training samples: it was trained on more
+            than 67 million values (4 million in a call of `partial_fit`), saved without them, or
+            written by an earlier version.
+
+        Examples
+        --------
+        >>> from ratoon import SparseMLPClassifier
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.9, 0.2]])
+        >>> model = SparseMLPClassifier(random_state=0).fit(X[:2], ["ill", "well"])
+        >>> model.was_trained_on(X).tolist()
+        [True, True, False, False]
+        """
+        check_is_fitted(self)
+        known: RowSet | None = self.__dict__.get("_trained_rows")
+        if known is None:
+            return None
+        return known.contains(checked_samples(self, X, reset=False, streamed=True))
 
     def _publish(self, state: TrainingState) -> None:
         """Keep what training has reached, and set the fitted attributes from it."""
@@ -457,16 +439,6 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         threads_for(self.n_jobs, 1)  # raises if it is not a number of threads
         return given
 
-    def _shape_of(self, labelled: Labelled) -> Shape:
-        n_features = labelled.x.n_features
-        return Shape(
-            labelled.n_samples,
-            n_features,
-            self._n_outputs(),
-            self._is_classifier,
-            labelled.x.n_stored,
-        )
-
     def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
         y = targets_or_labels(X, y)
         if y is None:
@@ -478,31 +450,6 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         if not reset:
             x.check()  # the first call reads everything when it learns the scaling
         return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.n_rows))
-
-    def _validation(
-        self,
-        labelled: Labelled,
-        held: Rows | None,
-        eval_set: Any,
-        network: SparseMLP,
-    ) -> TrainingData | None:
-        if held is not None:
-            validation = labelled.take(held)
-        elif eval_set is not None:
-            validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
-            self._refuse_sparse_if_centred(validation.x, network)
-        else:
-            return None
-        targets = self._encode(validation.y, 0.0, "`eval_set`")
-        return TrainingData.of(validation.x, targets, network.dtype, weights=validation.weights)
-
-    def _refuse_sparse_if_centred(self, x: Samples, network: SparseMLP) -> None:
-        if x.is_sparse and network.scaling.shift is not None:
-            raise InvalidInputError(
-                "the network was first trained on dense samples and centres its features; it"
-                " cannot be trained or validated on sparse ones.\n"
-                "  Give sparse samples from the first call on, or set `scale=None`."
-            )
 
     def _own_callbacks(self, *, with_bar: bool) -> list[Callback]:
         given = self.callbacks
@@ -530,7 +477,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             )
         return outputs.astype(np.float64)
 
-    def save(self, path: str | Path, *, optimizer: bool = True) -> None:
+    def save(self, path: str | Path, *, optimizer: bool = True, fingerprints: bool = True) -> None:
         """Write the estimator to one safe file, which `ratoon.load` reads.
 
         Parameters
@@ -540,6 +487,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         optimizer : bool, default=True
             Also save the state of the optimizer, one or two numbers per connection.  Predictions
             do not need it; `partial_fit` needs it to continue exactly.
+        fingerprints : bool, default=True
+            Also save fingerprints of the training samples, 8 bytes each, by which `was_trained_on`
+            and ``ratoon evaluate`` know them.  Without them nobody can check whether given samples
+            were used for training.
 
         Raises
         ------
@@ -549,14 +500,39 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         """
         from ratoon.estimators.files import save
 
-        save(self, path, optimizer=optimizer)
+        save(self, path, optimizer=optimizer, fingerprints=fingerprints)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickles and copies keep every attribute.  A pickle of a network that another thread is
+        # rewiring would be of two moments.
+        del protocol
+        with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
+            return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
 
     def __getstate__(self) -> Any:
-        # A pickle of a network that another thread is rewiring would be of two moments.
-        with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
-            return super().__getstate__()
+        """Return the state for `skops.io.dump`: parameters, or the bytes that `save` writes."""
+        from ratoon.estimators.persistence import plain_state
+
+        with guard.reading(self, name=f"this {type(self).__name__}", action="saving"):
+            return plain_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        from ratoon.estimators.persistence import is_plain_state, restore
+
+        if is_plain_state(state):
+            restore(self, state)
+        else:
+            super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for the name of another library's the error names the right one."""
+        for name in params.keys() - self._get_param_names():
+            if (message := hint_for(type(self).__name__, name)) is not None:
+                raise UnknownParameterError(message)
+        super().set_params(**params)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

@@ -14,6 +14,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
+from ratoon.estimators.foreign import with_hints
 from ratoon.estimators.parameters import short
 from ratoon.estimators.targets import (
     checked_classes,
@@ -214,6 +215,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
 
     _is_classifier = True
 
+    @with_hints
     def __init__(
         self,
         hidden_layer_sizes: Any = "auto",

@@ -19,6 +19,7 @@ import numpy as np
 
 from ratoon import kernels
 from ratoon.estimators.presets import Shape
+from ratoon.estimators.recipes import work_of_average
 from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
@@ -428,3 +429,27 @@ def _quickest(run: Callable[[], object], at_least_s: float = 0.01) -> float:
         run()
         times.append(max(time.thread_time() - started, 1e-9))
     return min(times)
+
+
+_CV_VALUES, _SHORT_CV_VALUES = 4e6, 1.6e7
+_CV_STEPS, _SHORT_CV_STEPS = 3e8, 1.5e9
+
+
+def work_of_fit(estimator: Any, data: Any) -> tuple[float, float]:
+    """Return how long a fit is, relative to one to repeat 15 times and one to repeat 5 times.
+
+    It depends on the data and the parameters only: on values for the closed form, else on
+    connections times samples times epochs.
+    """
+    n_outputs = max(data.n_classes, 1)
+    shape = Shape(data.n_samples, data.n_features, n_outputs, estimator._is_classifier)
+    settings = resolve(estimator, shape)
+    if settings.is_closed_form:
+        # With many samples the samples-by-samples systems take most of the time.
+        work = float(shape.n_samples) * max(shape.n_features, 4 * shape.n_samples)
+        return work / _CV_VALUES, work / _SHORT_CV_VALUES
+    if settings.averages:
+        work = work_of_average(shape)
+    else:
+        work = float(sum(_connections(settings, shape))) * shape.n_samples * settings.max_iter
+    return work / _CV_STEPS, work / _SHORT_CV_STEPS

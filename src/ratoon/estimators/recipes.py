@@ -102,6 +102,12 @@ def n_networks(recipe: Recipe, shape: Shape) -> int:
     return max(1, min(MOST_NETWORKS, int(WORK / recipe.work(shape)), shape.n_samples // 10))
 
 
+def work_of_average(shape: Shape) -> float:
+    """Return about how many connections times samples times epochs a default fit needs."""
+    each = [recipe.work(shape) for recipe in recipes(shape)]
+    return max(each) if sum(each) > WORK else min(WORK, MOST_NETWORKS * sum(each))
+
+
 # ------------------------------------------------------------------------------------- the rules
 
 

@@ -12,6 +12,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
+from ratoon.estimators.foreign import with_hints
 from ratoon.estimators.parameters import short
 from ratoon.losses import LOSSES
 from ratoon.samples.checked import refuse_misleading
@@ -195,6 +196,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
 
     _is_classifier = False
 
+    @with_hints
     def __init__(
         self,
         hidden_layer_sizes: Any = "auto",
