@@ -36,6 +36,9 @@ BATCH = 32
 STEPS, FEW_STEPS = 48_000, 1_500
 """Steps of a training; beyond that accuracy hardly rises, and the least."""
 
+MANY_SAMPLES = 20_000
+"""Above this number of samples, half the dropout is better in the epochs there are."""
+
 MOST_LINEAR = 20_000_000
 """Connections of a linear network; more features or outputs get a sparse one."""
 
@@ -123,7 +126,8 @@ def _few_features(shape: Shape) -> Recipe:
 def _deep(shape: Shape) -> Recipe:
     """Return three layers with RigL and dropout.
 
-    MNIST, all rows: 98.1 % after 21 epochs; the selective recipe 97.9 after 28, 196 neurons 97.2.
+    MNIST, validation rows: 98.2 % after 26 epochs, with twice the dropout 98.1.  3,000 rows: three
+    layers of 1,568 neurons 92.5, one 88.8.
     """
     width = min(max(2 * shape.n_features, 200), 2000)
     return Recipe(
@@ -133,7 +137,7 @@ def _deep(shape: Shape) -> Recipe:
             "hidden_layer_sizes": (width,) * 3,
             "epsilon": 8.0,
             "evolution": "rigl",
-            "dropout": 0.2,
+            "dropout": 0.2 if shape.n_samples <= MANY_SAMPLES else 0.1,
             "weight_decay": 5e-4,
         },
     )
