@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
 from ratoon.errors import DivergenceError
-from ratoon.estimators import averaged
+from ratoon.estimators import averaged, settings
 from ratoon.estimators.averaged import N_PARTS
 from ratoon.estimators.recipes import Recipe, Shape, n_networks, recipes
 
@@ -186,7 +186,8 @@ def test_validation_data_ask_for_one_network_and_choose_its_epoch(ring):
     assert model.score(x[200:], y[200:]) == max(model.validation_scores_)
 
 
-def test_rows_are_held_back_by_default_where_there_are_many(ring):
+def test_rows_are_held_back_by_default_where_there_are_many(ring, monkeypatch):
+    monkeypatch.setattr(settings, "ROWS_TO_SPARE", 1200)
     x = np.random.default_rng(0).normal(size=(1200, 4))
     y = (x[:, 0] > 0).astype(int)
     free = SparseMLPClassifier((5,), random_state=0).fit(x, y)

@@ -35,8 +35,8 @@ CLOSED_FORM = "closed form"
 AVERAGE, TRAIN = "average", "train"
 """The other ways: train and average several networks, or train one."""
 
-ROWS_TO_SPARE = 1000
-"""From so many rows on, some are held back by default."""
+ROWS_TO_SPARE = 10_000
+"""From so many rows on, some are held back by default, as in scikit-learn's boosting."""
 
 SMALL_PROBLEM = 4_000_000
 """Connections times samples up to which networks compute in float64 by default."""
