@@ -140,8 +140,8 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         Fraction of a target that is spread over all classes.
     early_stopping : "auto" or bool, default="auto"
         Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
-        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least 10,000
-        samples.  Where `fit` averages networks, each keeps its best epoch.
+        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least
+        10,000 samples.  Where `fit` averages networks, each keeps its best epoch.
     validation_fraction : float, default=0.1
         Fraction of the training data held back for early stopping.  Not with ``eval_set``.
     n_iter_no_change : int, optional

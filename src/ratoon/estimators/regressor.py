@@ -126,8 +126,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         Largest magnitude of a feature after scaling; 0 for no limit.
     early_stopping : "auto" or bool, default="auto"
         Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
-        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least 10,000
-        samples.  Where `fit` averages networks, each keeps its best epoch.
+        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least
+        10,000 samples.  Where `fit` averages networks, each keeps its best epoch.
     validation_fraction : float, default=0.1
         Fraction of the training data held back for early stopping.  Not with ``eval_set``.
     n_iter_no_change : int, optional
