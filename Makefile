@@ -13,10 +13,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
-.PHONY: test-research mutations fuzz soak audit release-check docs-version asv clean
+.PHONY: test-research test-oldest test-newest mutations fuzz soak audit release-check docs-version
+.PHONY: asv clean
 
 help:
-	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | release-check | asv | clean"
+	@echo "make demo | test | test-oldest | test-newest | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | release-check | asv | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -83,6 +84,33 @@ unit: $(VENV)/test.stamp build
 # The tests of the scripts in benchmarks/ are not part of `make test`.
 test-research: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest benchmarks/tests --numprocesses $(WORKERS) --dist loadfile
+
+# The lowest versions that pyproject.toml declares, with the lowest Python; and the newest of all
+# packages.  Torch and MPI are left to `make test`: they take gigabytes, and their versions are fixed.
+PARTS ?= tests/estimators tests/kernels tests/cli tests/samples tests/storage tests/datasets \
+    tests/export tests/serving
+OLDEST_PYTHON ?= python3.11
+test-oldest: .venv-oldest/ratoon.stamp
+	.venv-oldest/bin/python -m pytest -p no:cacheprovider -m "not slow and not soak" $(PARTS)
+
+.venv-oldest/ratoon.stamp: pyproject.toml .ci/pins.py FORCE
+	test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python .ci/pins.py --without mpi4py,pytest-cov,pytest-xdist > .venv-oldest/pins.txt
+	.venv-oldest/bin/python -m pip install --quiet -r .venv-oldest/pins.txt \
+	    scikit-build-core nanobind cmake ninja
+	.venv-oldest/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    -C build-dir=build/oldest .
+	touch $@
+
+test-newest:
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python .ci/pins.py --names --without mpi4py,pytest-cov,pytest-xdist \
+	    > .venv-newest/names.txt
+	.venv-newest/bin/python -m pip install --quiet --upgrade -r .venv-newest/names.txt \
+	    scikit-build-core nanobind cmake ninja
+	.venv-newest/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    -C build-dir=build/newest .
+	.venv-newest/bin/python -m pytest -p no:cacheprovider -m "not slow and not soak" $(PARTS)
 
 # Break promises one at a time, in a copy of the sources, and see the tests that guard them fail.
 mutations: $(VENV)/test.stamp build

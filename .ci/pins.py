@@ -45,9 +45,11 @@ def main() -> None:
     """Print the pins."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--without", default="", help="packages to leave out, with commas")
+    parser.add_argument("--names", action="store_true", help="print names without versions")
     given = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    print("\n".join(lowest(project, set(given.without.split(",")))))
+    pins = lowest(project, set(given.without.split(",")))
+    print("\n".join(pin.partition("==")[0] if given.names else pin for pin in pins))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\d",
-    "ignore_pattern": r"torch_|optuna_",  # need an extra, and are not part of the gallery
+    # These need an extra, and are not part of the gallery.
+    "ignore_pattern": r"torch_|optuna_|mlflow_|ray_",
     "within_subsection_order": "FileNameSortKey",
     "matplotlib_animations": (True, "jshtml"),
     "download_all_examples": False,
@@ -91,6 +92,7 @@ CONTENTS = {
         "data",
         "small-samples",
         "many-samples",
+        "wide-data",
         "selecting-features",
         "report",
         "auto_examples/index",

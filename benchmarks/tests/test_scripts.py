@@ -30,6 +30,7 @@ SCRIPTS = (
     "strategies_accuracy",
     "boltzmann",
     "wide",
+    "genes",
 )
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 

@@ -130,7 +130,7 @@ def test_without_a_test_set_the_score_is_estimated_by_cross_validation(ratoon, t
     assert (estimate["n_samples"], estimate["n_repeats"]) == (60, 3)
     assert 0.0 < estimate["accuracy"]["low"] < estimate["accuracy"]["high"] < 1.0
     again = json.loads(ratoon("train", table, *QUICK, "--json").out)["cross_validation"]
-    assert {**again, "seconds": 0} == {**estimate, "seconds": 0}
+    assert again == estimate
     assert (
         json.loads(ratoon("train", table, *QUICK, "--json", "--cv", "none").out)["cross_validation"]
         is None

@@ -130,7 +130,7 @@ def test_json_in_the_page_cannot_end_its_element():
 def test_the_page_has_the_settings_and_the_data_of_its_score(page, model, data):
     assert "ratoon train here.csv" in page
     assert "random_state=0" in page
-    assert "trained on these samples, so" in page
+    assert "samples were used for training, so" in page
     assert "were held out" in render_report(model, data, held_out=True)
 
 

@@ -87,6 +87,10 @@ def inspect(
         if "fdr" in facts["strongest_features"][0]:
             columns += ["direction", "difference", facts["ranking"]["statistic"], "FDR"]
         print_table("strongest features", columns, rows, note=f"ranked {facts['ranking']['rows']}")
+    if facts["groups"]:
+        rows = [[x["group"], x["connections"], f"{x['importance']:.5f}"] for x in facts["groups"]]
+        note = f"{facts['n_groups']} neurons of the first layer are groups of features"
+        print_table("strongest groups", ["group", "connections", "importance"], rows, note=note)
 
 
 def _show_history(records: list[dict[str, Any]]) -> None:
@@ -148,7 +152,31 @@ def describe(estimator: Any, top: int) -> dict[str, Any]:
             "difference": ranking.difference_name,
         },
         "strongest_features": rows,
+        **_groups(estimator, top),
         "history": estimator.history_.to_rows(),
+    }
+
+
+def _groups(estimator: Any, top: int) -> dict[str, Any]:
+    """Return the groups whose neurons are strongest: weights in, times strength of weights out."""
+    from ratoon.explain import relative_strength
+    from ratoon.explain.ranking import neuron_strength
+
+    names = getattr(estimator, "group_names_", ())
+    if len(names) == 0:
+        return {"n_groups": 0, "groups": []}
+    strength = relative_strength(neuron_strength(estimator.network_))[: len(names)]
+    degrees = estimator.network_.layers[0].topology.degrees()[1]
+    return {
+        "n_groups": len(names),
+        "groups": [
+            {
+                "group": str(names[j]),
+                "connections": int(degrees[j]),
+                "importance": float(strength[j]),
+            }
+            for j in np.argsort(-strength, kind="stable")[:top].tolist()
+        ],
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,14 +15,10 @@ from ratoon.cli.estimate import (
     CvOption,
     checked_cv,
     estimated,
-    n_equal_rows,
     planned_cv,
-    show_estimate,
-    show_held_out,
 )
 from ratoon.cli.logs import logged
 from ratoon.cli.options import (
-    TASKS,
     DataFile,
     JsonOption,
     LabelOption,
@@ -32,16 +27,14 @@ from ratoon.cli.options import (
     ReadingOption,
     TaskOption,
     evolution_from,
-    in_shell_words,
     input_errors,
-    reading_options,
     shell_words,
     use_config,
     widths_from,
 )
 from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
-from ratoon.cli.repeat import reading_code, training_code
+from ratoon.cli.repeat import training_code
 from ratoon.cli.samples import (
     read_samples,
     split,
@@ -50,16 +43,18 @@ from ratoon.cli.samples import (
 )
 from ratoon.cli.split import check_split, train_split
 from ratoon.cli.terminal import (
-    density_text,
-    print_json,
     print_note,
-    print_table,
-    print_text,
     until_the_end,
 )
-from ratoon.datasets import Dataset, can_stay_on_disk
+from ratoon.cli.train_result import (
+    Result,
+    reading_expression,
+    scores_of_test,
+    show_result,
+    show_training_plan,
+)
+from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.report.context import HELD_OUT, ReportContext, sample_names, with_predictions
 from ratoon.samples.augment import as_augment
 from ratoon.storage.atomic import SaveError, check_target
 from ratoon.storage.directory import KEPT
@@ -234,15 +229,15 @@ def train(
         Path | None,
         typer.Option(help="Also write a report to this HTML file.", rich_help_panel=RUN),
     ] = None,
-    fingerprints: Annotated[
+    no_fingerprints: Annotated[
         bool,
         typer.Option(
-            "--fingerprints/--no-fingerprints",
-            help="Write fingerprints of the training samples into the model, by which evaluate and"
-            " report know them.",
+            "--no-fingerprints",
+            help="Leave out of the model the fingerprints of the training samples, by which"
+            " evaluate and report know them.",
             rich_help_panel=RUN,
         ),
-    ] = True,
+    ] = False,
     distributed_by: Annotated[
         str | None,
         typer.Option("--distributed", help="mpi: train on all MPI ranks.", rich_help_panel=RUN),
@@ -353,6 +348,8 @@ def train(
         "random_state": seed,
         "n_jobs": threads,
     }
+    if no_fingerprints and output is None:
+        raise InvalidParameterError("--no-fingerprints is about the model file; add -o MODEL.")
     if split_by is None and (parts is not None or rank_groups is not None):
         raise InvalidParameterError("--parts and --rank-groups need --split neurons.")
     check_split(
@@ -391,7 +388,7 @@ def train(
     given["augment"] = chosen
     estimator = make_estimator(samples, given)
     if dry_run:
-        _show_plan(estimator, samples, as_json=as_json)
+        show_training_plan(estimator, samples, cv, has_test=test > 0.0, as_json=as_json)
         return
     if is_first and split_by is None:
         _check_space(estimator, samples, output, checkpoint)
@@ -433,11 +430,11 @@ def train(
     if not is_first:
         return
     if output is not None:
-        save(estimator, output, fingerprints=fingerprints)
+        save(estimator, output, fingerprints=not no_fingerprints)
     planned = planned_cv(cv, estimator, training, has_test=held_out is not None)
     estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
-    result = _Result(training, held_out, estimate, test_scores(estimator, training, held_out))
-    _show_result(estimator, result, output, as_json=as_json, quiet=quiet)
+    result = Result(training, held_out, estimate, scores_of_test(estimator, training, held_out))
+    show_result(estimator, result, output, as_json=as_json, quiet=quiet)
     if planned.reason and not quiet:
         print_note(planned.reason)
     if report is not None:
@@ -445,46 +442,13 @@ def train(
 
         code = training_code(
             estimator,
-            _reading(data, label, missing, task, reading),
+            reading_expression(data, label, missing, task, reading),
             test=test,
             seed=seed,
             cv=planned.cv,
             is_classifier=samples.class_names is not None,
         )
         report_training(estimator, training, held_out, report, estimate, code, quiet=quiet)
-
-
-@dataclass(frozen=True)
-class _Result:
-    """Samples of a training, and what is known of its score on others."""
-
-    training: Dataset
-    held_out: Dataset | None
-    estimate: Any
-    scores: Any
-
-
-def test_scores(estimator: Any, training: Dataset, held_out: Dataset | None) -> Any:
-    """Return the scores on held-out samples; None without any."""
-    if held_out is None:
-        return None
-    context = ReportContext(estimator, held_out, basis=HELD_OUT, training=training)
-    return with_predictions(context).scores
-
-
-def _reading(
-    data: Path, label: str | None, missing: str, task: str, reading: list[str] | None
-) -> str:
-    """Return the Python expression that reads the data as the command did."""
-    options = reading_options(reading)
-    kind = None if task == "auto" else TASKS[task]
-    if can_stay_on_disk(data):
-        given = {"label": label, "task": kind, "matrix": options.get("matrix")}
-        return reading_code("open_stored", str(data), given)
-    treat = None if missing == "error" else missing
-    return reading_code(
-        "read", str(data), {"label": label, "missing": treat, "task": kind} | options
-    )
 
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
@@ -575,78 +539,3 @@ def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
             f"  Continue from them with --resume, or use an empty folder."
         )
     return [Checkpoint(folder, every=every, resume=resume)]
-
-
-def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
-    from ratoon.cli.cost import show_plan
-
-    with shell_words():
-        planned = estimator.plan(
-            samples.n_features, n_samples=samples.n_samples, n_outputs=max(samples.n_classes, 1)
-        )
-    show_plan(planned, as_json=as_json)
-
-
-def _show_result(
-    estimator: Any, result: _Result, output: Path | None, *, as_json: bool, quiet: bool
-) -> None:
-    held_out, scores, estimate = result.held_out, result.scores, result.estimate
-    layers = [
-        {
-            "inputs": layer.n_in,
-            "outputs": layer.n_out,
-            "connections": layer.n_connections,
-            "requested_density": layer.requested_density,
-            "density": layer.achieved_density,
-        }
-        for layer in estimator.report_.layers
-    ]
-    if as_json:
-        names = None if held_out is None else list(sample_names(held_out))
-        print_json(
-            {
-                "model": None if output is None else str(output),
-                "samples": result.training.n_samples,
-                "solver": estimator.solver_,
-                "reason": estimator.settings_.reason,
-                "epochs": estimator.n_iter_,
-                "loss": estimator.loss_,
-                "test_samples": 0 if held_out is None else held_out.n_samples,
-                "test_score": None if scores is None else scores.main.value,
-                "test_scores": None if scores is None else scores.to_dict(),
-                "test_sample_names": names,
-                "cross_validation": None if estimate is None else estimate.to_dict(),
-                "layers": layers,
-            }
-        )
-        return
-    if not quiet:
-        _show_network(estimator, layers)
-    if held_out is not None:
-        show_held_out(scores, n_equal_rows(estimator, held_out))
-    if estimate is not None:
-        show_estimate(estimate, quiet=quiet)
-    if quiet:
-        return
-    if output is not None:
-        print_note(f"The model is in {output}.")
-    else:
-        print_note("The model was not saved; use -o MODEL to save it.")
-
-
-def _show_network(estimator: Any, layers: list[dict[str, Any]]) -> None:
-    print_table(
-        "network",
-        ["inputs", "outputs", "connections", "requested density", "density"],
-        [
-            [
-                f"{x['inputs']:,}",
-                f"{x['outputs']:,}",
-                f"{x['connections']:,}",
-                density_text(x["requested_density"]),
-                f"{x['density']:.3g}",
-            ]
-            for x in layers
-        ],
-    )
-    print_text(in_shell_words(estimator.report_.how))

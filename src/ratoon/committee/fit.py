@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from ratoon.arrays import Array
 from ratoon.committee.calibration import best_temperature, boundary_shift
@@ -34,24 +35,18 @@ MAX_EFFECTIVE_SAMPLES = 200
 MAX_VALIDATED_OUTPUTS = 100
 """With more continuous targets or labels, shares come from so many of them, evenly spaced."""
 
-SHARPNESS = {"softmax": 0.5, "sigmoid": 0.5, "squared": 1.0}
-"""Factor s of the error in the objective of `mixture_shares`.
+SHARPNESS = {True: 0.5, False: 1.0}
+"""Factor of the error in the objective of shares, for classes and for continuous targets.
 
-With s = 1 this is the likelihood of normal errors of unknown variance.  Errors of targets of -1 and
-1 are not normal, and carry less evidence.
+With 1 this is the likelihood of normal errors of unknown variance.  Errors of targets of -1 and 1
+are not normal, and carry less evidence.
 """
 
-SELECTION_PRIOR = {"softmax": 1 / 3, "sigmoid": 1 / 3, "squared": 0.01}
-"""Prior share of a member that selects features, relative to one that does not.
+SELECTION_PRIOR, HIDDEN_PRIOR = {True: 1 / 3, False: 0.01}, {True: 1 / 4, False: 1.0}
+"""Prior share of a member that selects features or has a hidden layer, relative to plain ridge.
 
-Of the many members that select features some are good at random, and together they would outweigh
-the others.
+Of the many members that select features some are good at random.
 """
-
-HIDDEN_PRIOR = {"softmax": 1 / 4, "sigmoid": 1 / 4, "squared": 1.0}
-"""Prior share of a member with a hidden layer, relative to a linear one."""
-
-_N_STEPS = 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,17 +95,23 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     mixture[~seen] = np.nan
     cross_validated = np.full(problem.targets.shape, np.nan)
     cross_validated[:, validated] = temperature * mixture
-    kept, used = shares.any(axis=1), shares.any(axis=0)
+    kept: NDArray[np.bool_] = np.asarray(shares.any(axis=1))
+    used: NDArray[np.bool_] = np.asarray(shares.any(axis=0))
+    if any(kind.model == "lasso" for kind in design.kinds):
+        used[:] = True  # levels of the lasso's path are numbered like penalties
     members = fit_members(
         problem,
         standardisation,
         z,
         replace(
-            design, kinds=tuple(compress(design.kinds, kept)), penalties=design.penalties[used]
+            design,
+            kinds=tuple(compress(design.kinds, kept.tolist())),
+            penalties=design.penalties[used],
         ),
         derive_generator(seed, "committee"),
     )
-    bias = np.broadcast_to(-temperature * shift, problem.targets.shape[1:])
+    bias = np.zeros(problem.targets.shape[1])
+    bias[validated] = -temperature * shift
     network = _merge(members, list(temperature * shares[kept][:, used]), standardisation, bias)
     by_name = {
         str(kind): float(share.sum()) for kind, share in zip(design.kinds, shares, strict=True)
@@ -161,15 +162,16 @@ def _folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
 
 def _shares(design: Design, outputs: Array, targets: Array, weights: Array, kind: str) -> Array:
     """Return the share of every member and penalty, without those that hardly count."""
+    is_class = kind != "squared"
     proportion = weights / weights.sum()
     residuals = (outputs - targets) * np.sqrt(proportion / targets.shape[1])[:, None]
     residuals = residuals.reshape(-1, targets.size)
     prior = [
-        (SELECTION_PRIOR[kind] if member.selects_features else 1.0)
-        * (HIDDEN_PRIOR[kind] if member.model in ("hidden", "pairs") else 1.0)
+        (SELECTION_PRIOR[is_class] if member.selects_features else 1.0)
+        * (HIDDEN_PRIOR[is_class] if member.model in ("hidden", "pairs") else 1.0)
         for member in design.kinds
     ]
-    strength = SHARPNESS[kind] * min(len(targets), MAX_EFFECTIVE_SAMPLES) / 2
+    strength = SHARPNESS[is_class] * min(len(targets), MAX_EFFECTIVE_SAMPLES) / 2
     cells = np.repeat(prior, design.penalties.size)
     shares = mixture_shares(residuals @ residuals.T, cells, strength).reshape(outputs.shape[:2])
     shares[shares < MIN_PENALTY_SHARE * shares.max()] = 0.0
@@ -191,18 +193,20 @@ def mixture_shares(products: Array, prior: Array, strength: float) -> Array:
     >>> mixture_shares(np.diag([1.0, 1.0, 9.0]), np.ones(3), 100.0).round(2).tolist()
     [0.47, 0.47, 0.06]
     """
-    log_prior = np.log(prior / prior.sum())
-    log_shares = log_prior
-    factor = 2 * strength / max(float(products.diagonal().min()), 1e-300)
-    for step in range(_N_STEPS):
-        # At the minimum, log_shares equals the goal.  Damped steps converge to it.
-        goal = log_prior - factor * (products @ np.exp(log_shares))
-        rate = 0.5 / (1 + step / 20)
-        log_shares = (1 - rate) * log_shares + rate * (goal - goal.max())
-        log_shares = (
-            log_shares - np.log(np.exp(log_shares - log_shares.max()).sum()) - log_shares.max()
-        )
-    return np.asarray(np.exp(log_shares))
+    log_prior = log_softmax(np.log(prior))
+    scaled = strength / max(float(products.diagonal().min()), 1e-300) * products
+    log_shares, rate, least = log_prior, 0.5, np.inf
+    for _ in range(200):
+        shares = np.exp(log_shares)
+        objective = float(shares @ (scaled @ shares + log_shares - log_prior))
+        if objective <= least:
+            found, least, rate = log_shares, objective, min(1.2 * rate, 0.9)
+            # At the minimum, these equal the goal.  Damped steps converge to it.
+            goal = log_softmax(log_prior - 2 * scaled @ shares)
+        else:
+            rate /= 2
+        log_shares = log_softmax((1 - rate) * found + rate * goal)
+    return np.asarray(np.exp(found))
 
 
 # ------------------------------------------------------------------------------ merge

@@ -59,13 +59,8 @@ class Problem:
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem restricted to some samples."""
-        return Problem(
-            self.x[rows],
-            self.targets[rows],
-            self.weights[rows],
-            None if self.groups is None else self.groups[rows],
-            self.kind,
-        )
+        groups = None if self.groups is None else self.groups[rows]
+        return Problem(self.x[rows], self.targets[rows], self.weights[rows], groups, self.kind)
 
     def centred_targets(self) -> tuple[Array, Array]:
         """Return centred targets times the root of the sample weights, and the weighted means."""

@@ -102,8 +102,9 @@ class BaseSparseMLP(
         ----------
         X : array, memory map, HDF5 data set, SciPy matrix, table, AnnData or Dataset
             Samples in rows, features in columns; a table is one of pandas, polars or Arrow.  Never
-            changed, and copied only where that cannot be avoided.  Sparse matrices stay sparse, and
-            samples on disk are read in parts.  Feature names are learned where X has them.
+            changed, and copied only where that cannot be avoided; arrays of other libraries are
+            shared through DLPack.  Sparse matrices stay sparse.  Samples on disk, Dask arrays and
+            Arrow datasets are read in parts.  Feature names are learned where X has them.
         y : array-like, optional
             Targets.  Only a `Dataset` can be given without; its own labels are used then.
         sample_weight : array-like of shape (n_samples,), optional
@@ -323,6 +324,10 @@ class BaseSparseMLP(
     ) -> TrainingState:
         scaling, scale = self._learn_scaling(labelled, held, settings)
         self.settings_ = replace(settings, scale=scale)
+        names = getattr(self.topology[0], "names", ()) if self.topology else ()
+        if names:
+            self.group_names_ = text_array(list(map(str, names)))
+            check_storable(self.group_names_, "names of groups")
         return TrainingState(self._start(labelled, held, settings, shape, seed, scaling), seed)
 
     def _run(self, training: Training, *, n_epochs: int | None) -> None:
@@ -360,6 +365,7 @@ class BaseSparseMLP(
             "settings_",
             "member_shares_",
             "cross_validated_outputs_",
+            "group_names_",
         ):
             self.__dict__.pop(name, None)
         self._forget_associations()

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.explain import METHODS, Explanation, contributions
 from ratoon.network import SparseMLP
 from ratoon.samples.base import Samples
 from ratoon.samples.checked import checked_samples
+from ratoon.samples.in_memory import wrap
 
 MEAN = "mean"
 MAX_STEPS = 100_000
@@ -41,7 +42,7 @@ class Explaining:
         target: Any = None,
         baseline: Any = MEAN,
         method: str = "rescale",
-        n_steps: int = 50,
+        n_steps: Any = 50,
     ) -> Explanation:
         """Return the contribution of every feature to the prediction of every sample.
 
@@ -121,6 +122,55 @@ class Explaining:
             _sample_names(X),
             goal.unit,
         )
+
+    def group_activity(self, X: Any) -> NDArray[np.float64]:
+        """Return the activity of every group of features, (n_samples, n_groups).
+
+        For a network whose first layer was made from groups, such as pathways
+        (``topology=groups.within()``): the activations of their neurons, in the order of
+        ``group_names_``.
+        """
+        n_groups = len(self._checked_groups())
+        x = checked_samples(self, X, reset=False)
+        if x.is_sparse and self.network_.scaling.shift is not None:
+            x = wrap(x.dense())
+        found = self.network_.outputs(x, layer=0)
+        return np.asarray(found[:, :n_groups], dtype=np.float64)
+
+    def explain_groups(self, X: Any, *, target: Any = None) -> Explanation:
+        """Return the contribution of every neuron of the first layer, named by its group.
+
+        Neurons without a group are named by their number.  Parameters and sums as for `explain`.
+        """
+        groups = self._checked_groups()
+        x = checked_samples(self, X, reset=False)
+        raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
+        explained = _of_classes if self._is_classifier else _of_numbers
+        goal = explained(self, target, raw)
+        values, base = contributions(self.network_, x, goal.mixing, layer=1)
+        given = wrap(x.dense()) if x.is_sparse else x
+        n_others = values.shape[1] - len(groups)
+        return Explanation(
+            values,
+            base + goal.offset,
+            np.einsum("no,no->n", raw, goal.mixing) + goal.offset,
+            goal.targets,
+            np.asarray(self.network_.outputs(given, layer=0), dtype=np.float64),
+            (*groups, *(f"neuron {len(groups) + j}" for j in range(n_others))),
+            _sample_names(X),
+            goal.unit,
+        )
+
+    def _checked_groups(self) -> tuple[str, ...]:
+        check_is_fitted(self)
+        names = getattr(self, "group_names_", None)
+        if names is None:
+            raise InvalidInputError(
+                "the neurons of this network are not groups of features.\n"
+                "  Fit it with `topology=groups.within()` or `topology=groups.topology()`, where"
+                " groups come from `ratoon.datasets.read_gmt`."
+            )
+        return tuple(map(str, names))
 
     def _baselines(self, given: Any) -> NDArray[np.float64] | None:
         if isinstance(given, str) and given == MEAN:

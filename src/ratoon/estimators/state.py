@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,8 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     arrays.update(of_training)
     if hasattr(estimator, "feature_names_in_"):
         arrays["feature_names"] = text_array([str(name) for name in estimator.feature_names_in_])
+    if hasattr(estimator, "group_names_"):
+        arrays["group_names"] = estimator.group_names_
     ranking, of_features = estimator._association_state()
     arrays.update(of_features)
     trained_rows = estimator.__dict__.get("_trained_rows")
@@ -183,6 +186,8 @@ def _build(
         estimator.feature_names_in_ = names
     if FINGERPRINTS in arrays:
         estimator._trained_rows = RowSet(_checked_fingerprints(arrays.pop(FINGERPRINTS)))
+    if "group_names" in arrays:
+        estimator.group_names_ = np.asarray(arrays.pop("group_names"), dtype=object)
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
     estimator._shape = shape
@@ -197,6 +202,9 @@ def _build(
                 f"a network from {network.widths[0]} to {network.widths[-1]} for an estimator of"
                 f" {expected[0]} features and {expected[1]} outputs"
             )
+    groups = getattr(estimator, "group_names_", None)
+    if groups is not None and (groups.ndim != 1 or groups.size > networks[0].widths[1]):
+        raise FormatError(f"names of groups do not fit {networks[0].widths[1]} neurons")
     estimator._publish(state)
     estimator._restore_associations(ranking, of_features)
     if of_features:
@@ -210,7 +218,10 @@ def _build(
     estimator.settings_ = settings
     if any(layer.allowed is not None for layer in state.network.layers):
         # A fit from the beginning must respect the limits, too.
-        estimator.topology = [limit_of(layer) for layer in state.network.layers]
+        limits = [limit_of(layer) for layer in state.network.layers]
+        if groups is not None and limits[0] is not None:
+            limits[0] = replace(limits[0], names=tuple(map(str, groups)))
+        estimator.topology = limits
     return estimator
 
 

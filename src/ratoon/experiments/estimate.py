@@ -59,7 +59,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as JSON values."""
-        return {"how": self.how, "seconds": self.seconds, **self.scores.to_dict()}
+        return {"how": self.how, **self.scores.to_dict()}
 
     def __str__(self) -> str:
         name = "accuracy" if isinstance(self.scores, ClassScores) else "R squared"

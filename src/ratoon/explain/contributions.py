@@ -50,6 +50,7 @@ def contributions(
     baseline: Float | None = None,
     method: str = "rescale",
     n_steps: int = 50,
+    layer: int = 0,
 ) -> tuple[Any, Float]:
     """Divide one combination of the outputs per sample among the features.
 
@@ -68,6 +69,9 @@ def contributions(
         See the module.
     n_steps : int
         Number of points on the line of ``"integrated"``.
+    layer : int
+        0 for contributions of features; 1 for those of the neurons of the first layer, and so on,
+        by ``"rescale"`` alone.
 
     Returns
     -------
@@ -82,28 +86,33 @@ def contributions(
     n_rows, n_features = x.shape
     passes = [_Layer.of(layer) for layer in network.layers]
     shift = network.scaling.shift
-    stays_sparse = x.is_sparse and baseline is None and shift is None
+    width = network.widths[layer]
+    stays_sparse = x.is_sparse and baseline is None and shift is None and layer == 0
     if baseline is None:
         references = np.zeros((1, n_features))
     else:
         references = _scaled(baseline, network.scaling)
     if not stays_sparse:
         require_memory(
-            8 * n_rows * n_features,
-            f"a contribution of each of the {n_features:,} features to each of {n_rows:,} outputs",
+            8 * n_rows * width,
+            f"a contribution of each of the {width:,} features to each of {n_rows:,} outputs",
             "Explain fewer samples at a time.",
         )
     traces = [_trace(passes, reference[None, :]) for reference in references]
-    values = None if stays_sparse else np.zeros((n_rows, n_features))
+    values = None if stays_sparse else np.zeros((n_rows, width))
     parts: list[Any] = []
     base = np.zeros(n_rows)
     for rows in _blocks(n_rows, [n_features, *network.widths[1:]]):
         z = _scaled(x.dense(rows), network.scaling)
-        total = np.zeros(z.shape)
+        total = np.zeros((z.shape[0], width))
         for reference, trace in zip(references, traces, strict=True):
             base[rows] += mixing[rows] @ trace.outputs[0] / len(references)
             if method == "rescale":
-                total += _rescaled(passes, _trace(passes, z), trace, mixing[rows]) * (z - reference)
+                here = _trace(passes, z)
+                change = z - reference
+                if layer > 0:
+                    change = here.activations[layer - 1] - trace.activations[layer - 1]
+                total += _rescaled(passes, here, trace, mixing[rows], layer) * change
             else:
                 total += _integrated(passes, z, reference, mixing[rows], n_steps)
         total /= len(references)
@@ -169,10 +178,12 @@ def _trace(layers: list[_Layer], z: Float) -> _Trace:
     return _Trace(inputs, activations)
 
 
-def _rescaled(layers: list[_Layer], here: _Trace, there: _Trace, mixing: Float) -> Float:
+def _rescaled(
+    layers: list[_Layer], here: _Trace, there: _Trace, mixing: Float, first: int
+) -> Float:
     """Return by how much the explained output changes per change of every feature."""
     factor = mixing
-    for index in range(len(layers) - 1, -1, -1):
+    for index in range(len(layers) - 1, first - 1, -1):
         layer, a, a0 = layers[index], here.inputs[index], there.inputs[index]
         change = a - a0
         is_small = np.abs(change) <= _SMALLEST_CHANGE * (np.abs(a) + np.abs(a0)) + 1e-300

@@ -47,7 +47,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Enrichment:
-    """The sets, the most enriched first.
+    """The sets, those with the smaller of the two FDR values first.
 
     Parameters
     ----------
@@ -180,8 +180,14 @@ def enrichment(
         _add(rows, "rank", np.array([row.pop("p") for row in rows]))
     for row in rows:
         row["direction"] = _direction(row, ranking, signed=signed)
-    key = "p_rank" if n_permutations else "p_over"
-    rows.sort(key=lambda row: (row[key], -abs(row.get("normalised", 0.0)), row["p_over"]))
+    # Members of both directions cancel in a signed running sum, but not in the first k.
+    rows.sort(
+        key=lambda row: (
+            min(row["fdr_over"], row.get("fdr_rank", 1.0)),
+            row["fdr_over"] + row.get("fdr_rank", 1.0),
+            -abs(row.get("normalised", 0.0)),
+        )
+    )
     return Enrichment(
         tuple({name: row.get(name) for name in COLUMNS} for row in rows),
         int(first.size),
@@ -289,7 +295,7 @@ def _check(
             f"`groups` is for {groups.matrix.shape[0]} features, the ranking has"
             f" {ranking.n_features}."
         )
-    limits = {"k": (k, 1), "least": (least, 1), "most": (most, least)}
+    limits: dict[str, tuple[Any, int]] = {"k": (k, 1), "least": (least, 1), "most": (most, least)}
     limits["n_permutations"] = (n_permutations, 0)
     for name, (value, lowest) in limits.items():
         is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -67,7 +67,7 @@ class Explanation:
         """Number of features."""
         return int(self.values.shape[1])
 
-    def row(self, sample: int | str = 0) -> int:
+    def row(self, sample: Any = 0) -> int:
         """Return the index of a sample given by index or name.
 
         Raises
@@ -93,11 +93,11 @@ class Explanation:
         """Return the name of a feature, or ``"feature 7"`` without names."""
         return self.feature_names[feature] if self.feature_names else f"feature {feature}"
 
-    def of_sample(self, sample: int | str = 0) -> NDArray[np.float64]:
+    def of_sample(self, sample: Any = 0) -> NDArray[np.float64]:
         """Return the contributions to one output, (n_features,)."""
         return _dense_row(self.values, self.row(sample))
 
-    def top(self, k: int = 10, sample: int | str = 0) -> list[tuple[str, float, float]]:
+    def top(self, k: Any = 10, sample: Any = 0) -> list[tuple[str, float, float]]:
         """Return the features with the largest contributions to one output.
 
         Returns

@@ -73,6 +73,27 @@ def feature_strength(network: SparseMLP, *, propagate: bool = False) -> Float:
     return strength
 
 
+def neuron_strength(network: SparseMLP) -> Float:
+    """Return for every neuron of the first layer the weights in, times the strength of those out.
+
+    Examples
+    --------
+    >>> from ratoon.topology import Topology
+    >>> wiring = Topology.from_pairs((2, 2), [0, 1], [0, 1]), Topology.from_pairs((2, 1), [1], [0])
+    >>> network = SparseMLP.start((2, 2, 1), density=1.0, seed=0, topologies=wiring)
+    >>> network.layers[0].weights[:], network.layers[1].weights[:] = (-3, 2), 10
+    >>> neuron_strength(network).tolist()
+    [0.0, 20.0]
+    """
+    first, *others = network.layers
+    outputs = first.topology.pairs()[1]
+    weights = np.abs(first.weights).astype(np.float64)
+    strength: Array = np.bincount(outputs, weights=weights, minlength=first.shape[1])
+    if others:
+        strength = strength * feature_strength(SparseMLP(others), propagate=True)
+    return np.asarray(strength, dtype=np.float64)
+
+
 def relative_strength(strength: Array) -> Float:
     """Return strengths as fractions of their sum.
 

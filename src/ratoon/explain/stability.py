@@ -13,6 +13,7 @@ unimodal, a bound that is up to twice as sharp holds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class StableSelection:
 
 
 def stable_selection(
-    frequency: Array, *, k: int, n_halves: int, threshold: float = THRESHOLD
+    frequency: Array, *, k: int, n_halves: int, threshold: Any = THRESHOLD
 ) -> StableSelection:
     """Return the features with a frequency of at least ``threshold``, and the bounds.
 

@@ -140,7 +140,7 @@ def basis_text(context: ReportContext) -> list[str]:
         text = _new_text(context, n)
     elif context.basis == TRAINING:
         text = [
-            "The model was trained on these samples, so the scores do not describe new samples."
+            "These samples were used for training, so the scores do not describe new samples."
             " Hold out samples with `ratoon train --test 0.3`, or cross-validate with `--cv 5x3`."
         ]
     else:

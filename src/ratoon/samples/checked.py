@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Samples
+from ratoon.samples.blocks import rows_in_blocks
 from ratoon.samples.csr import checked_csr
 from ratoon.samples.dlpack import as_numpy
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
@@ -71,7 +72,9 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
 
 def targets_or_labels(X: Any, y: Any) -> Any:
     """Return ``y``, or the labels of ``X`` if ``y`` is None and ``X`` is a `Dataset`."""
-    return X.labels if y is None and _is_dataset(X) else as_numpy(y, "y")
+    if y is None and _is_dataset(X):
+        return X.labels
+    return y.compute() if hasattr(y, "__dask_graph__") else as_numpy(y, "y")
 
 
 def named_columns(X: Any) -> tuple[Any, tuple[str, ...]]:
@@ -128,6 +131,9 @@ def _is_dataset(X: Any) -> bool:
 def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Samples:
     if isinstance(X, DiskRows) and X.is_whole and isinstance(X.reader, MapReader):
         X = X.reader.source  # kernels may be able to read it directly
+    blocks = rows_in_blocks(X)
+    if blocks is not None:
+        X = blocks if streamed else blocks.values()
     if streamed and (stored := rows_on_disk(X)) is not None:
         validate_data(estimator, stored, reset=reset, skip_check_array=True)
         return stored

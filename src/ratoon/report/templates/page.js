@@ -181,14 +181,19 @@
   // ------------------------------------------------------------------- zoom: drag, double-click
   for (const chart of document.querySelectorAll("svg.zoom")) {
     const whole = chart.getAttribute("viewBox");
-    let start = null, band = null;
+    let start = null, band = null, before = -1000;
     const place = (event) => {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
       return [point.x, point.y];
     };
+    const [, , wide, high] = whole.split(" ").map(Number);
     const box = (event) => {
       const [x, y] = place(event);
       return [Math.min(x, start[0]), Math.min(y, start[1]), Math.abs(x - start[0]), Math.abs(y - start[1])];
+    };
+    const shaped = ([x, y, width, height]) => {  // as wide for its height as the whole chart
+      const factor = Math.max(width / wide, height / high);
+      return [x + (width - factor * wide) / 2, y + (height - factor * high) / 2, factor * wide, factor * high];
     };
     chart.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || event.pointerType === "touch") return;
@@ -196,6 +201,7 @@
       band = drawn("rect", { class: "band", width: 0, height: 0 });
       chart.append(band);
     });
+    chart.addEventListener("mousedown", (event) => event.preventDefault());  // no selection of text
     chart.addEventListener("pointermove", (event) => {
       if (!start) return;
       const [x, y, width, height] = box(event);
@@ -206,9 +212,13 @@
       const found = box(event);
       band.remove();
       start = null;
-      if (found[2] > 8 && found[3] > 8) chart.setAttribute("viewBox", found.map((one) => one.toFixed(1)).join(" "));
+      // The band is added and removed between the clicks, so that browsers see no double-click.
+      if (found[2] < 2 && found[3] < 2) {
+        if (event.timeStamp - before < 500) chart.setAttribute("viewBox", whole);
+        before = event.timeStamp;
+      }
+      if (found[2] > 8 && found[3] > 8) chart.setAttribute("viewBox", shaped(found).map((one) => one.toFixed(1)).join(" "));
     });
-    chart.addEventListener("dblclick", () => chart.setAttribute("viewBox", whole));
   }
 
   // ------------------------------------------------------------------------------- the heat map
@@ -237,6 +247,12 @@
     if (target && target.tagName === "DETAILS") target.open = true;
   };
   window.addEventListener("hashchange", open);
+  for (const link of document.querySelectorAll("nav a")) {
+    link.addEventListener("click", () => {
+      const target = byId(link.getAttribute("href").slice(1));
+      if (target && target.tagName === "DETAILS") target.open = true;
+    });
+  }
   open();
   let closed = [];
   window.addEventListener("beforeprint", () => {
