@@ -28,6 +28,7 @@ from ratoon.estimators.recipes import (
 )
 from ratoon.estimators.settings import FitCall, Settings, resolve
 from ratoon.history import History
+from ratoon.kernels import Scaling
 from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
@@ -108,7 +109,9 @@ def fit_average(
     estimator: BaseSparseMLP, labelled: Labelled, shape: Shape, call: FitCall, seed: int
 ) -> Average:
     """Train the networks of all recipes, let held back rows weigh them, and merge them."""
-    fit = _Fit(estimator, labelled, shape, call, seed)
+    first = resolve(estimator, shape, replace(call, recipe=recipes(shape)[0]), refuses=False)
+    scaling, scale = estimator._learn_scaling(labelled, None, first)
+    fit = _Fit(estimator, labelled, shape, call, seed, scaling, scale)
     wanted: Sequence[Recipe] = recipes(shape)
     if sum(recipe.work(shape) for recipe in wanted) > WORK:
         wanted = fit.chosen_by_trial(wanted)
@@ -127,21 +130,17 @@ def fit_average(
     return _averaged(kinds, shares, temperature, seen, labelled.n_samples)
 
 
+@dataclass(frozen=True)
 class _Fit:
     """What every network of a fit shares: the samples, their scaling and the seed."""
 
-    def __init__(
-        self,
-        estimator: BaseSparseMLP,
-        labelled: Labelled,
-        shape: Shape,
-        call: FitCall,
-        seed: int,
-    ) -> None:
-        self.estimator, self.labelled, self.shape = estimator, labelled, shape
-        self.call, self.seed = call, seed
-        first = self._settings(recipes(shape)[0])
-        self.scaling, self.scale = estimator._learn_scaling(labelled, None, first)
+    estimator: BaseSparseMLP
+    labelled: Labelled
+    shape: Shape
+    call: FitCall
+    seed: int
+    scaling: Scaling
+    scale: str | None
 
     def _settings(self, recipe: Recipe) -> Settings:
         call = replace(self.call, recipe=recipe)

@@ -49,7 +49,7 @@ def learn_scaling(
             f"{n_constant} of {found.constant.size} features have the same value in all training"
             f" samples and are ignored.",
             ConstantFeatureWarning,
-            stacklevel=7,
+            stacklevel=8,
         )
     # Centring would make every zero of a sparse matrix non-zero.
     shift = None if samples.is_sparse else found.mean
