@@ -91,6 +91,7 @@ CONTENTS = {
         "command-line",
         "data",
         "small-samples",
+        "many-samples",
         "wide-data",
         "selecting-features",
         "report",

@@ -48,6 +48,7 @@ STOPPING = {"early_stopping": True, "learning_rate_init": 0.05, "max_iter": 30}
 WAYS = {
     "closed form": {"solver": "ridge"},
     "auto on wide data": {},
+    "averaged": {},
     "SGD": {**QUICK, "solver": "sgd"},
     "Adam": {**QUICK, "solver": "adam"},
     "default preset": {"max_iter": 3},
@@ -103,7 +104,7 @@ VALUES = {
     "output_init": ["set", "zero"],
     "start": ["paper", "f", "brf"],
     "topology": ["first layer"],
-    "scale": [None],
+    "scale": [None, "global"],
     "clip": [0.5],
     "label_smoothing": [0.2],
     "early_stopping": [True],
@@ -123,6 +124,7 @@ VALUES = {
 # Values that the regressor or a way of fitting must refuse, or other values for it.
 OTHER_VALUES = {
     ("regressor", "loss"): ["huber"],
+    ("averaged", "early_stopping"): [False],
     ("early stopping", "early_stopping"): [False],
     ("validation data", "early_stopping"): [False],
     ("plateau", "tol"): [0.0],
@@ -239,7 +241,9 @@ def test_a_parameter_has_an_effect_or_raises_an_error_that_names_it(kind, way, n
     if name == "n_jobs":
         value = next(value for value in candidates if value != model.settings_.n_threads)
     # Without early stopping it looks at the training loss, which falls here unless `tol` is large.
-    more = {"tol": 10.0} if name == "n_iter_no_change" and not model.early_stopping else {}
+    more = (
+        {"tol": 10.0} if name == "n_iter_no_change" and not model.settings_.early_stopping else {}
+    )
     if name == "learning_rate_min":
         value = model.settings_.learning_rate_init  # a training that stops early sees no lower one
     found = None

@@ -36,8 +36,8 @@ def test_topologies_can_be_given_for_some_layers():
 
 def test_sparse_samples_are_scaled_and_not_centred():
     x = np.array([[0.0, 2.0], [4.0, 2.5]])
-    dense = learn_scaling(x, None, scale="standard", clip=3.0, dtype="float64")
-    sparse = learn_scaling(
+    dense, _ = learn_scaling(x, None, scale="standard", clip=3.0, dtype="float64")
+    sparse, _ = learn_scaling(
         scipy.sparse.csr_array(x), None, scale="standard", clip=3.0, dtype="float64"
     )
     assert dense.shift.tolist() == [2.0, 2.25]
@@ -47,7 +47,7 @@ def test_sparse_samples_are_scaled_and_not_centred():
 
 
 def test_without_scaling_samples_are_read_as_they_are():
-    scaling = learn_scaling(np.eye(2), None, scale=None, clip=0.0, dtype="float32")
+    scaling, _ = learn_scaling(np.eye(2), None, scale=None, clip=0.0, dtype="float32")
     assert (scaling.shift, scaling.scale, scaling.clip) == (None, None, 0.0)
     with pytest.raises(InvalidInputError, match="too large for float32"):
         learn_scaling(np.eye(2) * 1e39, None, scale=None, clip=0.0, dtype="float32")
@@ -55,5 +55,5 @@ def test_without_scaling_samples_are_read_as_they_are():
 
 def test_tiny_spreads_do_not_become_infinite_in_float32():
     x = np.array([[0.0], [1e-40]])
-    scaling = learn_scaling(x, None, scale="standard", clip=0.0, dtype="float32")
+    scaling, _ = learn_scaling(x, None, scale="standard", clip=0.0, dtype="float32")
     assert np.isfinite(scaling.of_type(np.float32).scale).all()

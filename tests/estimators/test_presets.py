@@ -27,7 +27,7 @@ def test_the_paper_preset_has_the_settings_of_the_paper():
     assert (found.learning_rate_init, found.batch_size, found.max_iter) == (0.01, 5, 500)
     assert found.schedule is constant
     assert (found.activation, found.dropout, found.clip, found.label_smoothing) == ("relu", 0, 0, 0)
-    assert SparseMLPClassifier.paper().scale == "standard"
+    assert found.scale == "standard"
 
 
 def test_the_paper_model_of_cll_has_the_connections_of_the_paper():

@@ -8,8 +8,8 @@ import pytest
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.datasets import make_microarray
 from ratoon.errors import FormatError, InvalidParameterError
-from ratoon.estimators.settings import settings_from_plain, settings_to_plain
 from ratoon.estimators.state import from_state, to_state
+from ratoon.estimators.stored_settings import settings_from_plain, settings_to_plain
 from ratoon.evolution import SET, annealed_set
 from ratoon.optimizers import SGD
 from ratoon.storage import Checkpoint

@@ -18,13 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon import guard
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
+from ratoon.estimators.assembly import TrainingAssembly
+from ratoon.estimators.averaged import fit_average
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
 from ratoon.estimators.explaining import Explaining
-from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.foreign import UnknownParameterError, hint_for
 from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
+from ratoon.estimators.memorising import warn_if_memorised
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
 from ratoon.estimators.planning import check_memory, check_memory_of_network
@@ -37,23 +39,18 @@ from ratoon.estimators.sklearn_callbacks import (
     Relay,
     with_callbacks,
 )
-from ratoon.estimators.strengths import strengths
-from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.estimators.trained_rows import TrainedRows
-from ratoon.evolution import GuidedSET, warn_if_all_full
+from ratoon.evolution import warn_if_all_full
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, draw_root
-from ratoon.samples.base import Rows, Samples
+from ratoon.samples.base import Rows
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
-    EarlyStopping,
     ProgressBar,
     Training,
-    TrainingData,
-    TrainingPlan,
     TrainingState,
 )
 
@@ -75,7 +72,7 @@ class BaseSparseMLP(
     RankedFeatures,
     Explaining,
     TrainedRows,
-    TargetKind,
+    TrainingAssembly,
     BaseEstimator,
 ):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
@@ -136,7 +133,7 @@ class BaseSparseMLP(
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
         self._checked_parameters()
-        if self.early_stopping and eval_set is None:
+        if not is_open(self.early_stopping) and self.early_stopping and eval_set is None:
             raise InvalidParameterError(
                 "early stopping in `partial_fit` needs an `eval_set=(X, y)`.\n"
                 "  Only `fit` sees all samples and can hold some of them back."
@@ -184,12 +181,16 @@ class BaseSparseMLP(
             needs_epochs=self._why_epochs(one_epoch=one_epoch),
             continues=earlier,
             image_shape=_image_shape(X, earlier),
+            one_epoch=one_epoch,
+            is_on_disk=labelled.x.is_on_disk,
         )
         settings = resolve(self, shape, call)
         choosing = eval_set if settings.early_stopping else None
         self._note_rows(labelled, choosing, fresh=fresh, one_epoch=one_epoch)
         if settings.is_closed_form:
             return self._solve(labelled, eval_set, settings, shape, seed)
+        if settings.averages:
+            return self._average(labelled, shape, call, seed)
         return self._train(
             labelled,
             eval_set,
@@ -241,6 +242,21 @@ class BaseSparseMLP(
         self._learn_associations(labelled, None, one_epoch=False)
         return self
 
+    def _average(self, labelled: Labelled, shape: Shape, call: FitCall, seed: int) -> Self:
+        """Train networks of several kinds, and average them."""
+        if labelled.weights is not None and not labelled.weights.all():
+            labelled = labelled.take(np.flatnonzero(labelled.weights))
+            shape = self._shape_of(labelled)
+        average = fit_average(self, labelled, shape, call, seed)
+        state = TrainingState(average.network, seed, epochs_done=len(average.history))
+        state.history = average.history
+        self.settings_ = average.settings
+        self._publish(state)
+        self.cross_validated_outputs_ = average.outputs
+        self.member_shares_ = average.shares
+        self._learn_associations(labelled, None, one_epoch=False)
+        return self
+
     def _train(
         self,
         labelled: Labelled,
@@ -262,24 +278,19 @@ class BaseSparseMLP(
             generator = derive_generator(seed, "validation split")
             strata = self._strata(labelled.y)
             held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
-        evolution = settings.evolution
-        if isinstance(evolution, GuidedSET) and evolution.strength is None:
-            found = self._strengths("f", labelled, held)
-            evolution = replace(evolution, strength=found)
         fresh = not hasattr(self, "_state")
         if fresh:
             state = self._begin(labelled, held, settings, shape, seed)
+            settings = self.settings_
         else:
             state = self._state
             self._refuse_sparse_if_centred(labelled.x, state.network)
         if not (one_epoch and state.epochs_done) and not is_open(self.evolution):
-            warn_if_all_full(evolution, state.network.layers, stacklevel=5)
+            warn_if_all_full(settings.evolution, state.network.layers, stacklevel=5)
         validation = self._validation(labelled, held, eval_set, state.network)
         if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
             state.begin_cycle(settings.optimizer.n_states)
-        if settings.n_iter_no_change is not None and state.stopping is None:
-            keeps_best = settings.early_stopping and settings.restore_best
-            state.stopping = EarlyStopping(settings.n_iter_no_change, settings.tol, keeps_best)
+        state.stopping = state.stopping or settings.stopping()
         batch = min(settings.batch_size, labelled.n_samples)
         work = state.network.n_connections * batch
         settings = replace(settings, batch_size=batch, n_threads=threads_for(self.n_jobs, work))
@@ -288,10 +299,22 @@ class BaseSparseMLP(
             relay = Relay(self, *original, settings.max_iter)
         callbacks = [*self._own_callbacks(with_bar=not one_epoch), *([relay] if relay else [])]
         training = self._training(
-            labelled, held, validation, replace(settings, evolution=evolution), state, callbacks
+            labelled,
+            held,
+            validation,
+            self._with_strength(settings, labelled, held),
+            state,
+            callbacks,
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        if not one_epoch:
+            warn_if_memorised(
+                state.history,
+                labelled.n_samples,
+                keeps_best=settings.early_stopping and settings.restore_best,
+                stacklevel=6,
+            )
         self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
@@ -300,77 +323,13 @@ class BaseSparseMLP(
     def _begin(
         self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
     ) -> TrainingState:
-        scaling = learn_scaling(
-            labelled.x,
-            labelled.weights_without(held),
-            scale=settings.scale,
-            clip=settings.clip,
-            dtype=settings.dtype,
-        )
-        guide = None
-        if settings.is_guided_start:
-            guide = self._strengths(settings.start, labelled, held)
-        network = start_network(
-            settings,
-            shape,
-            guide=guide,
-            scaling=scaling,
-            topology=self.topology,
-            seed=seed,
-            n_threads=threads_for(self.n_jobs, settings.n_connections),
-        )
+        scaling, scale = self._learn_scaling(labelled, held, settings)
+        self.settings_ = replace(settings, scale=scale)
         names = getattr(self.topology[0], "names", ()) if self.topology else ()
         if names:
             self.group_names_ = text_array(list(map(str, names)))
             check_storable(self.group_names_, "names of groups")
-        return TrainingState(network, seed)
-
-    def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
-        return strengths(
-            how,
-            labelled.x,
-            self._encode(labelled.y, 0.0, "y"),
-            labelled.weights_without(held),
-            has_classes=self._is_classifier,
-        )
-
-    def _training(
-        self,
-        labelled: Labelled,
-        held: Rows | None,
-        validation: TrainingData | None,
-        settings: Settings,
-        state: TrainingState,
-        callbacks: list[Callback],
-    ) -> Training:
-        network = state.network
-        plan = TrainingPlan(
-            loss=self._loss(),
-            optimizer=settings.optimizer,
-            learning_rate=settings.learning_rate_init,
-            schedule=settings.schedule,
-            batch_size=settings.batch_size,
-            balance_batches=settings.balance_batches,
-            n_epochs=settings.max_iter,
-            evolution=settings.evolution,
-            shuffle=settings.shuffle,
-            seed=state.cycle_seed,
-            n_threads=settings.n_threads,
-            augment=settings.augment,
-        )
-        data = TrainingData.of(
-            labelled.x,
-            self._encode(labelled.y, settings.label_smoothing, "y"),
-            network.dtype,
-            weights=self._weigh(labelled),
-            rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
-        )
-        training = Training(
-            state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
-        )
-        if settings.n_iter_no_change is None:
-            training.stopping = None  # one of an earlier call keeps its best network
-        return training
+        return TrainingState(self._start(labelled, held, settings, shape, seed, scaling), seed)
 
     def _run(self, training: Training, *, n_epochs: int | None) -> None:
         state = training.state
@@ -435,10 +394,6 @@ class BaseSparseMLP(
         threads_for(self.n_jobs, 1)  # raises if it is not a number of threads
         return given
 
-    def _shape_of(self, labelled: Labelled) -> Shape:
-        n_features = labelled.x.n_features
-        return Shape(labelled.n_samples, n_features, self._n_outputs(), self._is_classifier)
-
     def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
         y = targets_or_labels(X, y)
         if y is None:
@@ -450,31 +405,6 @@ class BaseSparseMLP(
         if not reset:
             x.check()  # the first call reads everything when it learns the scaling
         return Labelled(x, self._check_target(y), checked_weights(sample_weight, x.n_rows))
-
-    def _validation(
-        self,
-        labelled: Labelled,
-        held: Rows | None,
-        eval_set: Any,
-        network: SparseMLP,
-    ) -> TrainingData | None:
-        if held is not None:
-            validation = labelled.take(held)
-        elif eval_set is not None:
-            validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
-            self._refuse_sparse_if_centred(validation.x, network)
-        else:
-            return None
-        targets = self._encode(validation.y, 0.0, "`eval_set`")
-        return TrainingData.of(validation.x, targets, network.dtype, weights=validation.weights)
-
-    def _refuse_sparse_if_centred(self, x: Samples, network: SparseMLP) -> None:
-        if x.is_sparse and network.scaling.shift is not None:
-            raise InvalidInputError(
-                "the network was first trained on dense samples and centres its features; it"
-                " cannot be trained or validated on sparse ones.\n"
-                "  Give sparse samples from the first call on, or set `scale=None`."
-            )
 
     def _own_callbacks(self, *, with_bar: bool) -> list[Callback]:
         given = self.callbacks

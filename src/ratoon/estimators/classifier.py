@@ -57,15 +57,15 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     evolution : "auto", str or strategy, default="auto"
         How connections change: a name of ``ratoon.evolution.strategy_names()``, or a strategy
         object with its own parameters.  ``"set"`` is SET as published, ``"static"`` changes
-        nothing.  ``"auto"`` is ``"annealed_set"``: new connections start at 0, fewer and fewer are
-        replaced, and none in the second half of training.  With ``preset="paper"`` it is
-        ``"set"``.
+        nothing.  ``"auto"`` is ``"rigl"`` for many samples of many dense features, ``"set"`` with
+        ``preset="paper"``, and else ``"annealed_set"``: new connections start at 0, fewer and
+        fewer are replaced, and none in the second half of training.
     activation : str, default="relu"
         Of the hidden layers: a name of ``ratoon.activations.ACTIVATIONS``, such as ``"relu"``,
         ``"leaky_relu"``, ``"all_relu"``, ``"silu"`` or ``"tanh"``.
     slope : float, optional
         Slope of leaky ReLU (default 0.01) and All-ReLU (default 0.6) below zero.
-    dropout : float, default=0.0
+    dropout : float, optional
         Fraction of hidden activations set to 0 at each step.
     loss : str, default="auto"
         ``"softmax_cross_entropy"``, ``"sigmoid_cross_entropy"`` or ``"squared_error"`` (on -1 and
@@ -74,12 +74,13 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         ``"ridge"`` solves for the network in closed form instead of training it step by step: a
         committee of sparse hidden layers and linear paths, weighted by cross-validation inside the
         training rows (`ratoon.committee`).  ``"auto"`` does so for 20 to 3,000 samples of at least
-        100 features if no parameter that the closed form cannot honour differs from its default;
-        otherwise it is SGD if ``learning_rate_init`` is given, and else the preset's.  An
-        optimizer object of ``ratoon.optimizers`` has its own parameters.
+        100 features if no parameter that the closed form cannot honour differs from its default.
+        With more samples, and then nothing set, networks of several kinds are averaged
+        (`ratoon.estimators.averaged`).  Otherwise it is SGD if ``learning_rate_init`` is given, and
+        else the preset's.  An optimizer object of ``ratoon.optimizers`` has its own parameters.
     learning_rate_init : float, optional
         Learning rate before the schedule.
-    learning_rate : "auto", "constant", "cosine", "step" or callable, default="auto"
+    learning_rate : "auto", "constant", "cosine", "linear", "step" or callable, default="auto"
         Schedule: a factor of the learning rate as a function of the progress of training, which
         goes from 0 to 1 in ``max_iter`` epochs.
     learning_rate_min : float, default=0.0
@@ -126,16 +127,21 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         outputs) of any values, or None for a random start.  A matrix inside
         `ratoon.datasets.Within` is a limit: the layer has connections only there, with any
         strategy.  Layers that are not listed start at random.
-    scale : "standard" or None, default="standard"
-        Whether features are read as z-scores, learnt from the training rows, sample weights
-        considered.  X itself is not copied.  Features of a sparse X are scaled but not centred;
-        features that are constant in training are read as 0.
+    scale : "auto", "standard", "global" or None, default="auto"
+        How features are read, learnt from the training rows, sample weights considered; X itself
+        is not copied.  ``"standard"`` reads z-scores.  ``"global"`` divides all features by one
+        number, so that rare pixels or words are not inflated.  ``"auto"`` is ``"global"`` for
+        features in one unit: half of the dense ones have the same smallest and largest value, or
+        X is sparse and its largest values differ less than a thousandfold.  Features of a sparse X
+        are not centred; features that are constant in training are read as 0.
     clip : float, optional
         Largest magnitude of a feature after scaling; 0 for no limit.
     label_smoothing : float, optional
         Fraction of a target that is spread over all classes.
-    early_stopping : bool, default=False
-        Whether to stop when the score on validation data no longer rises.
+    early_stopping : "auto" or bool, default="auto"
+        Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
+        `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least
+        10,000 samples.  Where `fit` averages networks, each keeps its best epoch.
     validation_fraction : float, default=0.1
         Fraction of the training data held back for early stopping.  Not with ``eval_set``.
     n_iter_no_change : int, optional
@@ -225,7 +231,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         evolution: Any = "auto",
         activation: str = "relu",
         slope: float | None = None,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         loss: str = "auto",
         solver: Any = "auto",
         learning_rate_init: float | None = None,
@@ -247,10 +253,10 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         output_init: str | None = None,
         start: str = "auto",
         topology: Any = None,
-        scale: str | None = "standard",
+        scale: str | None = "auto",
         clip: float | None = None,
         label_smoothing: float | None = None,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
         tol: float = 1e-4,

@@ -77,7 +77,7 @@ def training_job(estimator: BaseSparseMLP, X: Any, y: Any = None, *, reason: str
     call = FitCall(n_stored=labelled.x.n_stored, needs_epochs=reason)
     settings = resolve(estimator, shape, call)
     _refuse_what_needs_the_network(estimator, settings)
-    scaling = learn_scaling(
+    scaling, scale = learn_scaling(
         labelled.x,
         labelled.weights,
         scale=settings.scale,
@@ -99,7 +99,7 @@ def training_job(estimator: BaseSparseMLP, X: Any, y: Any = None, *, reason: str
         augment=settings.augment,
     )
     return TrainingJob(
-        settings,
+        replace(settings, scale=scale),
         settings.widths(shape),
         plan,
         labelled.x,

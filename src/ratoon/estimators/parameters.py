@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SOLVERS = ("ridge", *OPTIMIZERS)
 DECAYS = ("coupled", "released")
 DTYPES = ("float32", "float64", "bfloat16")
-SCALES = ("standard",)
+SCALES = ("standard", "global")
 SLOPED = tuple(name for name, activation in ACTIVATIONS.items() if activation.slope)
 """Activations that have a slope, and its default."""
 
@@ -450,7 +450,7 @@ PARAMETERS: dict[str, Parameter] = {
     "slope": Parameter(
         between(-math.inf, math.inf, open_low=True, open_high=True), _slope, open_values=_UNSET
     ),
-    "dropout": Parameter(_FRACTION, _hidden_layer),
+    "dropout": Parameter(_FRACTION, _hidden_layer, open_values=_UNSET),
     "loss": Parameter(_text, in_closed_form=True),
     "solver": Parameter(_solver, in_closed_form=True, open_values=_BY_PRESET),
     "learning_rate_init": Parameter(positive, open_values=_UNSET),
@@ -472,10 +472,10 @@ PARAMETERS: dict[str, Parameter] = {
     "output_init": Parameter(one_of(INITS), open_values=_BY_PRESET),
     "start": Parameter(_start_value, _start, open_values=_BY_PRESET),
     "topology": Parameter(_topology, open_values=_UNSET),
-    "scale": Parameter(one_of((*SCALES, None))),
+    "scale": Parameter(one_of(("auto", *SCALES, None))),
     "clip": Parameter(not_negative, open_values=_BY_PRESET),
     "label_smoothing": Parameter(_FRACTION, open_values=_BY_PRESET),
-    "early_stopping": Parameter(boolean),
+    "early_stopping": Parameter(boolean, open_values=("auto",)),
     "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),
     "n_iter_no_change": Parameter(count, open_values=_UNSET),
     "tol": Parameter(not_negative, _patience),

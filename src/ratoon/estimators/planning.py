@@ -20,6 +20,7 @@ import numpy as np
 from ratoon import kernels
 from ratoon.committee import committee_cost
 from ratoon.estimators.presets import Shape
+from ratoon.estimators.recipes import work_of_average
 from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
@@ -84,6 +85,7 @@ class FitPlan(PlannedMemory):
     n_threads: int
     seconds_per_step: float
     seconds_per_epoch: float
+    averages: bool = False
 
     @property
     def n_connections(self) -> int:
@@ -99,8 +101,11 @@ class FitPlan(PlannedMemory):
         n_positions = sum(n_in * n_out for n_in, n_out in pairwise(self.widths))
         in_closed_form = self.solver == CLOSED_FORM
         most = "at most " if in_closed_form else ""
+        solver = f"{self.solver}, because {self.reason}"
+        if self.averages:
+            solver += "; the figures below are those of one network of several"
         lines = [
-            ("solver", f"{self.solver}, because {self.reason}"),
+            ("solver", solver),
             ("network", most + " -> ".join(f"{width:,}" for width in self.widths)),
             (
                 "connections",
@@ -157,6 +162,7 @@ def make_plan(
         n_threads=settings.n_threads,
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
+        averages=settings.averages,
     )
 
 
@@ -518,5 +524,8 @@ def work_of_fit(estimator: Any, data: Any) -> tuple[float, float]:
         # With many samples the samples-by-samples systems take most of the time.
         work = float(shape.n_samples) * max(shape.n_features, 4 * shape.n_samples)
         return work / _CV_VALUES, work / _SHORT_CV_VALUES
-    work = float(sum(_connections(settings, shape))) * shape.n_samples * settings.max_iter
+    if settings.averages:
+        work = work_of_average(shape)
+    else:
+        work = float(sum(_connections(settings, shape))) * shape.n_samples * settings.max_iter
     return work / _CV_STEPS, work / _SHORT_CV_STEPS

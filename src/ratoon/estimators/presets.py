@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-FULL_BATCH = 64
-"""Up to this many samples, a step takes all of them."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The shape of the data: all that defaults may depend on."""
-
-    n_samples: int
-    n_features: int
-    n_outputs: int
-    is_classifier: bool = True
+from ratoon.committee.problem import MAX_SAMPLES, MIN_FEATURES
+from ratoon.estimators.recipes import FULL_BATCH, recipes
+from ratoon.estimators.recipes import Shape as Shape
 
 
 def is_open(value: Any) -> bool:
@@ -27,6 +17,14 @@ def is_open(value: Any) -> bool:
 
 
 def _default(shape: Shape) -> dict[str, Any]:
+    """Return the values of the first recipe, or of one layer where samples are few."""
+    is_wide = shape.n_samples <= MAX_SAMPLES and shape.n_features >= MIN_FEATURES
+    if shape.n_samples <= FULL_BATCH or is_wide:
+        return _one_layer(shape)
+    return recipes(shape)[0].values
+
+
+def _one_layer(shape: Shape) -> dict[str, Any]:
     batch = shape.n_samples
     if batch > FULL_BATCH:
         batch = min(max(32, shape.n_samples // 50), 256)
@@ -53,7 +51,7 @@ def _default(shape: Shape) -> dict[str, Any]:
 
 
 def _fast(shape: Shape) -> dict[str, Any]:
-    slow = _default(shape)
+    slow = _one_layer(shape)
     return {
         **slow,
         "hidden_layer_sizes": (min(500, max(50, shape.n_features // 8)),),
@@ -64,7 +62,7 @@ def _fast(shape: Shape) -> dict[str, Any]:
 
 def _large(shape: Shape) -> dict[str, Any]:
     return {
-        **_default(shape),
+        **_one_layer(shape),
         "hidden_layer_sizes": (4000, 1000),
         "epsilon": 20.0,
         "learning_rate_init": 1e-3,
@@ -90,6 +88,7 @@ def _paper(shape: Shape) -> dict[str, Any]:
         "init": "set",
         "output_init": "set",
         "start": "paper",
+        "scale": "standard",
     }
 
 
@@ -100,5 +99,11 @@ PRESETS: dict[str | None, Callable[[Shape], dict[str, Any]]] = {
     "large": _large,
 }
 
-ALWAYS = {"clip": 0.0, "label_smoothing": 0.0, "activation": "relu"}
+ALWAYS = {
+    "scale": "auto",
+    "clip": 0.0,
+    "dropout": 0.0,
+    "label_smoothing": 0.0,
+    "activation": "relu",
+}
 """Values that are the same in every preset."""

@@ -182,7 +182,7 @@ def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -
     held_out: bool | None = False
     if eval_set is not None:
         X, y, _ = parts_of_eval_set(eval_set)
-        held_out = None if estimator.early_stopping else True
+        held_out = None if estimator.settings_.early_stopping else True
     write_report(estimator, path, _dataset(estimator, X, y), held_out=held_out)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ratoon.activations import ACTIVATIONS
 from ratoon.committee import suits
-from ratoon.committee.problem import MAX_SAMPLES, MIN_FEATURES, MIN_SAMPLES
-from ratoon.errors import FormatError, InvalidParameterError
+from ratoon.errors import InvalidParameterError
 from ratoon.estimators.parameters import (
     PARAMETERS,
     changed_parameters,
@@ -20,18 +19,24 @@ from ratoon.estimators.parameters import (
     short,
     unused_parameters,
 )
-from ratoon.estimators.plain import NotPlain, from_plain, to_plain
 from ratoon.estimators.presets import ALWAYS, PRESETS, Shape, is_open
+from ratoon.estimators.recipes import FULL_BATCH, Recipe
 from ratoon.estimators.strengths import is_strength
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy, parameters_of
 from ratoon.initialise import connections_wanted
-from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
 from ratoon.samples.augment import Augment
+from ratoon.training import EarlyStopping
 
 CLOSED_FORM = "closed form"
 """`Settings.solver` where `fit` solves for the network instead of training it."""
+
+AVERAGE, TRAIN = "average", "train"
+"""The other ways: train and average several networks, or train one."""
+
+ROWS_TO_SPARE = 10_000
+"""From so many rows on, some are held back by default, as in scikit-learn's boosting."""
 
 SMALL_PROBLEM = 4_000_000
 """Connections times samples up to which networks compute in float64 by default."""
@@ -42,9 +47,6 @@ NETWORK = (
     *("init", "output_init", "scale", "clip", "dtype"),
 )
 """Settings that a network keeps for ever."""
-
-_LONGEST_TEXT = 1000
-
 
 CLOSED_FORM_LOSSES = ("softmax_cross_entropy", "sigmoid_cross_entropy", "squared_error")
 """Losses that the closed form can honour."""
@@ -77,6 +79,10 @@ class Settings:
         Expected connections per layer; empty if a layer would have none.
     n_threads : int
         Threads of the training.
+    averages : bool
+        Whether `fit` tries several kinds of networks and averages them.
+    n_networks : int
+        Networks that were averaged.
 
     Other fields have the names and meanings of the estimator's parameters.
     """
@@ -117,6 +123,8 @@ class Settings:
     given_topology: tuple[bool, ...]
     connections: tuple[int, ...]
     augment: Augment | None = None
+    averages: bool = False
+    n_networks: int = 1
 
     @property
     def is_closed_form(self) -> bool:
@@ -138,6 +146,13 @@ class Settings:
     def n_connections(self) -> int:
         """Connections of all layers; 0 if a layer would have none."""
         return sum(self.connections)
+
+    def stopping(self) -> EarlyStopping | None:
+        """Return what stops the training early, if something does."""
+        if self.n_iter_no_change is None:
+            return None
+        keeps_best = self.early_stopping and self.restore_best
+        return EarlyStopping(self.n_iter_no_change, self.tol, keeps_best)
 
     def widths(self, shape: Shape) -> tuple[int, ...]:
         """Return neurons per layer, inputs and outputs included."""
@@ -164,10 +179,25 @@ class Settings:
         before = "solved in closed form, then " if self.after_closed_form else ""
         known = OPTIMIZERS.get(self.solver)
         name = self.solver if known is None else known.__name__
+        if self.averages:
+            return (
+                f"trained {count_of(self.n_networks, 'network')} with {name}, because {self.reason}"
+            )
         return (
             f"{before}trained for {epochs(n_epochs)} with {name} (learning rate"
             f" {self.learning_rate_init:g}, batches of {self.batch_size}), because {self.reason}"
         )
+
+
+def count_of(count: int, word: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> count_of(1, "network"), count_of(2000, "network")
+    ('1 network', '2,000 networks')
+    """
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def epochs(count: int) -> str:
@@ -178,7 +208,7 @@ def epochs(count: int) -> str:
     >>> epochs(1), epochs(2000)
     ('1 epoch', '2,000 epochs')
     """
-    return f"{count:,} epoch" if count == 1 else f"{count:,} epochs"
+    return count_of(count, "epoch")
 
 
 @dataclass(frozen=True)
@@ -197,6 +227,12 @@ class FitCall:
         Settings of the earlier fit whose network is trained further.
     image_shape : tuple of int, optional
         Shape of the images that the samples are, where the data set has one.
+    one_epoch : bool
+        Whether the call is one of `partial_fit`.
+    is_on_disk : bool
+        Whether X is read from disk.
+    recipe : Recipe, optional
+        Source of the values that are left open, instead of the preset.
     """
 
     n_stored: int | None = None
@@ -204,6 +240,9 @@ class FitCall:
     needs_epochs: str = ""
     continues: Settings | None = None
     image_shape: tuple[int, ...] | None = None
+    one_epoch: bool = False
+    is_on_disk: bool = False
+    recipe: Recipe | None = None
 
 
 # ----------------------------------------------------------------------------------- resolution
@@ -241,7 +280,8 @@ def resolve(
     owner = type(estimator).__name__
     given: dict[str, Any] = estimator.get_params(deep=False)
     changed = changed_parameters(estimator)
-    preset = {**ALWAYS, **PRESETS[given["preset"]](shape)}
+    values = PRESETS[given["preset"]](shape) if call.recipe is None else call.recipe.values
+    preset = {**ALWAYS, **values}
 
     def choice(name: str) -> Any:
         return preset[name] if is_open(given[name]) else given[name]
@@ -263,6 +303,7 @@ def resolve(
     smoothing = preset["label_smoothing"]
     if not is_open(given.get("label_smoothing")):
         smoothing = given["label_smoothing"]
+    early_stopping = _stops_early(given, shape, call)
     settings = Settings(
         solver=solver,
         reason="",
@@ -274,7 +315,7 @@ def resolve(
         strategy_name=evolution if isinstance(evolution, str) else "",
         activation=activation,
         slope=float(ACTIVATIONS[activation].slope if given["slope"] is None else given["slope"]),
-        dropout=float(given["dropout"]),
+        dropout=float(choice("dropout")) if hidden else 0.0,
         optimizer=optimizer,
         learning_rate_init=learning_rate,
         learning_rate=choice("learning_rate"),
@@ -287,12 +328,12 @@ def resolve(
         init=init,
         output_init=init if is_open(output_init) else output_init,
         start=choice("start"),
-        scale=given["scale"],
+        scale=preset["scale"] if given["scale"] == "auto" else given["scale"],
         clip=float(choice("clip")),
         label_smoothing=float(smoothing),
-        early_stopping=bool(given["early_stopping"]),
+        early_stopping=early_stopping,
         validation_fraction=float(given["validation_fraction"]),
-        n_iter_no_change=_patience(given),
+        n_iter_no_change=_patience(given, early_stopping=early_stopping),
         tol=float(given["tol"]),
         restore_best=bool(given["restore_best"]),
         dtype=_dtype(given["dtype"], sum(connections) * shape.n_samples),
@@ -303,9 +344,18 @@ def resolve(
         connections=connections,
         augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
     )
-    in_closed_form, reason = _solves(owner, given, changed, shape, call)
-    if in_closed_form:
+    how, reason = _way(owner, given, changed, shape, call)
+    if how == CLOSED_FORM:
         return replace(settings, solver=CLOSED_FORM, reason=reason)
+    if how == AVERAGE:
+        # The rows that a network does not see choose its best epoch; it trains to its last.
+        return replace(
+            settings,
+            averages=True,
+            reason=reason,
+            early_stopping=True,
+            n_iter_no_change=settings.max_iter,
+        )
     if refuses and call.continues is not None:
         _compare_networks(owner, given, changed, settings, call.continues)
     if refuses:
@@ -314,24 +364,23 @@ def resolve(
     return replace(settings, reason=reason)
 
 
-def _solves(
+def _way(
     owner: str,
     given: Mapping[str, Any],
     changed: Sequence[str],
     shape: Shape,
     call: FitCall,
-) -> tuple[bool, str]:
-    """Return whether to solve in closed form, and why or why not.
+) -> tuple[str, str]:
+    """Return whether to solve in closed form, average networks or train one, and why.
 
-    Always with ``solver="ridge"``.  With ``"auto"`` for few samples of many features, if no
-    changed parameter asks for a training.
+    In closed form always with ``solver="ridge"``.  With ``"auto"`` for few samples of many
+    features, if no changed parameter asks for a training; networks are averaged for more samples.
     """
     solver = given["solver"]
     for_training = [name for name in changed if not PARAMETERS[name].in_closed_form]
-    if given["loss"] not in ("auto", *CLOSED_FORM_LOSSES):
-        for_training.append("loss")
+    solvable = given["loss"] in ("auto", *CLOSED_FORM_LOSSES)
     if call.continues is not None:
-        return False, "it continues from the network of an earlier fit"
+        return TRAIN, "it continues from the network of an earlier fit"
     if isinstance(solver, str) and solver == "ridge":
         if call.needs_epochs:
             raise InvalidParameterError(
@@ -339,6 +388,7 @@ def _solves(
                 f" {call.needs_epochs}.\n"
                 f'  Set `solver` to "sgd" or "adam", or leave it at "auto".'
             )
+        for_training += [] if solvable else ["loss"]
         if for_training:
             values = ", ".join(f"`{name}={short(given[name])}`" for name in for_training)
             raise InvalidParameterError(
@@ -347,24 +397,27 @@ def _solves(
                 f"  Leave {'it' if len(for_training) == 1 else 'them'} at the default, or train"
                 f' step by step: set `solver` to "sgd" or "adam", or leave it at "auto".'
             )
-        return True, '`solver="ridge"` was set'
+        return CLOSED_FORM, '`solver="ridge"` was set'
     if not is_open(solver):
-        return False, "`solver` was set"
+        return TRAIN, "`solver` was set"
     if call.needs_epochs:
-        return False, call.needs_epochs
+        return TRAIN, call.needs_epochs
     if for_training:
-        return False, _were_set(for_training)
-    if not suits(shape.n_samples, shape.n_features, call.n_stored):
-        return False, (
-            f"there are {shape.n_samples:,} samples of {shape.n_features:,} features; the closed"
-            f" form is for {MIN_SAMPLES} to {MAX_SAMPLES:,} samples of at least {MIN_FEATURES}"
-            f" features that fit into memory"
-        )
+        return TRAIN, _were_set(for_training)
     if call.has_eval_set:
-        return False, "validation data were given as `eval_set`"
-    return True, (
-        f"there are few samples ({shape.n_samples:,}) of many features ({shape.n_features:,}) and"
-        f" no parameter asks for a training"
+        return TRAIN, "validation data were given as `eval_set`"
+    if solvable and suits(shape.n_samples, shape.n_features, call.n_stored):
+        return CLOSED_FORM, (
+            f"there are few samples ({shape.n_samples:,}) of many features ({shape.n_features:,})"
+            f" and no parameter asks for a training"
+        )
+    if call.is_on_disk:
+        return TRAIN, "the samples are read from disk"
+    if shape.n_samples <= FULL_BATCH:
+        return TRAIN, f"there are only {shape.n_samples:,} samples of {shape.n_features:,} features"
+    return AVERAGE, (
+        f"there are {shape.n_samples:,} samples of {shape.n_features:,} features and no parameter"
+        f" asks for a particular training"
     )
 
 
@@ -440,10 +493,22 @@ def _optimizer(
     return solver, make_optimizer(solver, parameters), float(rate)
 
 
-def _patience(given: Mapping[str, Any]) -> int | None:
+def _stops_early(given: Mapping[str, Any], shape: Shape, call: FitCall) -> bool:
+    """Return whether validation data choose the epoch.
+
+    By default they do where the number of epochs is open and there are rows to spare.
+    """
+    if not is_open(given["early_stopping"]):
+        return bool(given["early_stopping"])
+    is_free = is_open(given["max_iter"]) and given["preset"] is None and not call.one_epoch
+    can_hold_out = call.has_eval_set or shape.n_samples >= ROWS_TO_SPARE
+    return is_free and can_hold_out and call.continues is None and not call.needs_epochs
+
+
+def _patience(given: Mapping[str, Any], *, early_stopping: bool) -> int | None:
     if given["n_iter_no_change"] is not None:
         return int(given["n_iter_no_change"])
-    return PATIENCE if given["early_stopping"] else None
+    return PATIENCE if early_stopping else None
 
 
 def _strategy(evolution: str | Strategy, zeta: float | None) -> Strategy:
@@ -470,131 +535,3 @@ def _dtype(dtype: str, work: int) -> str:
     if not is_open(dtype):
         return dtype
     return "float64" if work <= SMALL_PROBLEM else "float32"
-
-
-# --------------------------------------------------------------------------------- in a file
-
-
-def settings_to_plain(settings: Settings) -> dict[str, Any]:
-    """Return settings as plain JSON values.
-
-    Values that cannot be written, such as a function or an array, are left out.
-
-    Examples
-    --------
-    >>> from ratoon import SparseMLPClassifier
-    >>> model, shape = SparseMLPClassifier((9,), solver="sgd"), Shape(60, 300, 2)
-    >>> settings = resolve(model, shape)
-    >>> settings_from_plain(settings_to_plain(settings), settings) == settings
-    True
-    """
-    stored = {}
-    for item in fields(settings):
-        value = getattr(settings, item.name)
-        if item.name == "start" and not isinstance(value, str):
-            continue  # one number per feature, or a network: too much to keep twice
-        try:
-            stored[item.name] = to_plain(value)
-        except NotPlain:
-            continue
-    return stored
-
-
-def settings_from_plain(stored: Any, resolved: Settings) -> Settings:
-    """Return stored settings; what was not stored is taken from ``resolved``.
-
-    Raises
-    ------
-    FormatError
-        If ``stored`` does not hold settings.
-    """
-    names = {item.name for item in fields(Settings)}
-    if not isinstance(stored, dict) or not stored.keys() <= names:
-        raise FormatError("settings must be an object with names of settings")
-    values = {name: from_plain(value) for name, value in stored.items()}
-    for name, value in values.items():
-        if not _is_valid(name, value):
-            raise FormatError(f"settings: `{name}` must not be {short(value)}")
-    return replace(resolved, **values)
-
-
-_TYPES = {item.name: str(item.type) for item in fields(Settings)}
-_CLASSES = {"str": str, "int": int, "float": float, "bool": bool}
-
-
-def _is_valid(name: str, value: Any) -> bool:
-    """Whether a value from a file has the type of a setting and passes its parameter's check."""
-    if name == "n_threads":
-        return type(value) is int and value >= 1
-    kind = _TYPES[name].split(" | ")[0]
-    if value is None:
-        return _TYPES[name].endswith(" | None")
-    if kind == "Optimizer":
-        return isinstance(value, tuple(OPTIMIZERS.values()))
-    if kind == "Augment":
-        return isinstance(value, Augment)
-    if kind == "Strategy":
-        return hasattr(value, "schedule") and hasattr(value, "rewire")
-    if kind.startswith("tuple"):
-        item = bool if "bool" in kind else int
-        return isinstance(value, tuple) and all(type(one) is item and one >= 0 for one in value)
-    if type(value) is not _CLASSES.get(kind, str):  # only text is stored of other types
-        return False
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return False
-    check = None if name == "solver" or name not in PARAMETERS else PARAMETERS[name].check
-    if check is not None:
-        check("settings", name, value)  # raises
-    return True
-
-
-def settings_of_old_file(estimator: Any, shape: Shape, network: SparseMLP, n: int) -> Settings:
-    """Return the settings of a fit from a file that has none, as far as they can be known.
-
-    Parameters
-    ----------
-    estimator : SparseMLPClassifier or SparseMLPRegressor
-        With the parameters of the file.
-    shape : Shape
-        Shape of the data of the fit.
-    network : SparseMLP
-        The fitted network.
-    n : int
-        Records in the history.
-    """
-    settings = resolve(estimator, shape, refuses=False)
-    if network.widths == settings.widths(shape):
-        if settings.is_closed_form and is_open(
-            estimator.solver
-        ):  # it was trained after all, by `partial_fit` for example
-            call = FitCall(needs_epochs="it was trained step by step")
-            settings = resolve(estimator, shape, call, refuses=False)
-        return settings
-    given = (True,) * len(network.layers)
-    if settings.is_closed_form and n > 1:
-        settings = resolve(estimator, shape, FitCall(continues=settings), refuses=False)
-    return replace(settings, given_topology=given)
-
-
-def upgrade_parameters(estimator: Any, shape: Shape) -> None:
-    """Give parameters from a file without settings the meaning that they have today.
-
-    In those versions ``"set"`` was `annealed_set` unless ``preset="paper"``, ``zeta=0.3`` was the
-    default, and parameters without an effect were ignored.  Those are set to their defaults.
-    """
-    if estimator.zeta == 0.3:
-        estimator.zeta = None
-    if estimator.n_iter_no_change == PATIENCE or not estimator.early_stopping:
-        estimator.n_iter_no_change = None  # was the default, or had no effect
-    if estimator.evolution == "set" and estimator.preset != "paper":
-        estimator.evolution = "annealed_set"
-    call = FitCall(needs_epochs="it was trained step by step")
-    explicit = estimator.solver
-    if isinstance(explicit, str) and explicit == "ridge":
-        estimator.solver = "auto"
-    settings = resolve(estimator, shape, call, refuses=False)
-    given, changed = estimator.get_params(deep=False), changed_parameters(estimator)
-    defaults = defaults_of(type(estimator))
-    for name in unused_parameters(changed, given, settings, call):
-        setattr(estimator, name, defaults[name])
-    estimator.solver = explicit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ from ratoon.estimators.plain import (
 )
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.regressor import SparseMLPRegressor
-from ratoon.estimators.settings import (
-    resolve,
+from ratoon.estimators.settings import resolve
+from ratoon.estimators.stored_settings import (
     settings_from_plain,
     settings_of_old_file,
     settings_to_plain,
+    upgrade_defaults,
     upgrade_parameters,
 )
 from ratoon.layers import SparseLayer
@@ -117,7 +118,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
         "ranking": ranking,
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
-        "shape": asdict(estimator._shape),
+        "shape": {name: getattr(estimator._shape, name) for name in sorted(_SHAPE)},
         "progress": progress,
         "targets": targets,
     }
@@ -165,6 +166,8 @@ def _build(
     _check(estimator, parameters)
     if stored_settings is None:
         upgrade_parameters(estimator, shape)
+    if stored_settings is None or "averages" not in stored_settings:
+        upgrade_defaults(estimator)
     missing = parameters.get("evolution")
     if isinstance(missing, MissingStrategy):
         warnings.warn(missing.message, MissingStrategyWarning, stacklevel=4)

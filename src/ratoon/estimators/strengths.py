@@ -38,6 +38,10 @@ def _f(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strength
     return np.concatenate(parts)
 
 
+def _f_squared(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
+    return np.square(_f(x, targets, weights, has_classes=has_classes))
+
+
 def _mutual_info(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengths:
     counted = np.flatnonzero(weights > 0)
     measure: Any = mutual_info_classif if has_classes else mutual_info_regression
@@ -56,8 +60,13 @@ def _l1(x: Any, targets: Array, weights: Array, *, has_classes: bool) -> Strengt
     return lasso_strength(rows, targets[counted], weights[counted])
 
 
-MEASURES: dict[str, Callable[..., Strengths]] = {"f": _f, "mutual_info": _mutual_info, "l1": _l1}
-"""F statistic; mutual information; mean weight along the path of the lasso."""
+MEASURES: dict[str, Callable[..., Strengths]] = {
+    "f": _f,
+    "f_squared": _f_squared,
+    "mutual_info": _mutual_info,
+    "l1": _l1,
+}
+"""F statistic and its square; mutual information; mean weight along the path of the lasso."""
 
 
 def is_strength(start: Any) -> bool:

@@ -30,6 +30,17 @@ def cosine(progress: float) -> float:
     return 0.5 * (1.0 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
 
 
+def linear(progress: float) -> float:
+    """Fall from 1 to 0 along a straight line.
+
+    Examples
+    --------
+    >>> linear(0.0), linear(0.25), linear(1.0)
+    (1.0, 0.75, 0.0)
+    """
+    return 1.0 - min(max(progress, 0.0), 1.0)
+
+
 def stepped(progress: float, *, drops: tuple[float, ...] = (0.5, 0.75), by: float = 0.1) -> float:
     """Multiply by ``by`` at each of the points ``drops`` of training.
 
@@ -72,7 +83,12 @@ def with_floor(schedule: Schedule, floor: float) -> Schedule:
     return lambda progress: max(schedule(progress), floor)
 
 
-SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "step": stepped}
+SCHEDULES: dict[str, Schedule] = {
+    "constant": constant,
+    "cosine": cosine,
+    "linear": linear,
+    "step": stepped,
+}
 
 
 def make_schedule(name: str | Schedule, *, warm_up: float = 0.0, floor: float = 0.0) -> Schedule:

@@ -25,7 +25,7 @@ class ConstantFeatureWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Weighted mean and standard deviation of every feature, and which are constant.
+    """Weighted mean, standard deviation, and smallest and largest value of every feature.
 
     Examples
     --------
@@ -38,7 +38,15 @@ class FeatureStatistics:
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     constant: NDArray[np.bool_]
-    largest: float
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    per_row: float
+    """Stored values of a row; of dense samples all."""
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute value."""
+        return float(max(-self.low.min(initial=0.0), self.high.max(initial=0.0)))
 
     def factors(self) -> NDArray[np.float64]:
         """Return the factors that make every standard deviation 1; 0 for constant features."""
@@ -93,8 +101,7 @@ def _of_dense(x: Samples, weight: Array, used: NDArray[np.intp]) -> FeatureStati
         block /= unit
         variance += (weight[rows] / total) @ np.square(block, out=block)
         del block
-    largest = float(max(-low.min(initial=0.0), high.max(initial=0.0)))
-    return _finished(mean, variance, unit, low, high, largest, used.size)
+    return _finished(mean, variance, unit, low, high, n_features, used.size)
 
 
 def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
@@ -115,8 +122,7 @@ def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
     variance = _sums(columns, share * apart, n_features)
     # The zeros, which are not stored, differ from the mean by the mean itself.
     variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
-    largest = float(np.abs(data).max(initial=0.0))
-    return _finished(mean, variance, unit, low, high, largest, n_rows)
+    return _finished(mean, variance, unit, low, high, float(stored.sum()), n_rows)
 
 
 def _sums(columns: Array, values: Array, n_columns: int) -> NDArray[np.float64]:
@@ -136,7 +142,7 @@ def _finished(
     unit: Array,
     low: Array,
     high: Array,
-    largest: float,
+    per_row: float,
     n_rows: int,
 ) -> FeatureStatistics:
     # The mean of equal values is that value, without the rounding of their sum.
@@ -146,7 +152,7 @@ def _finished(
     constant = (low == high) | (variance <= rounding)
     std = np.sqrt(variance) * unit
     std[constant] = 0.0
-    return FeatureStatistics(mean, std, constant, largest)
+    return FeatureStatistics(mean, std, constant, low, high, per_row)
 
 
 def _blocks(rows: NDArray[np.intp], n_features: int) -> Iterator[NDArray[np.intp]]:
