@@ -56,16 +56,16 @@ def committee_cost(
     --------
     >>> cost = committee_cost(100, 12_000, 2, is_classifier=True)
     >>> cost.width, cost.connections, round(cost.workspace_bytes / 1e6), round(cost.seconds, 1)
-    (12004, (168000, 24008), 35, 1.0)
+    (6004, (108000, 12004), 35, 0.8)
     """
     n, many = n_samples, n_samples > MANY_SAMPLES
     neurons = int(np.clip(NEURONS_PER_SAMPLE * n, MIN_NEURONS, MAX_NEURONS))
     n_linear = len(STRENGTH_EXPONENTS) * len(SCALE_EXPONENTS)
-    n_hidden = n_linear + (many and n_features <= MAX_FEATURES_FOR_PAIRS)
+    n_hidden = len(STRENGTH_EXPONENTS) + (many and n_features <= MAX_FEATURES_FOR_PAIRS)
     width = n_hidden * neurons + 2 * n_outputs
     connections = (
         min(n_hidden * neurons * FAN_IN + 2 * n_outputs * n_features, n_features * width),
-        width * n_outputs,
+        (n_hidden * neurons + 2) * n_outputs,
     )
     if many:  # one validation split, and Cholesky decompositions for five penalties
         n_fits, systems = 2, 5 * (n_linear + n_hidden) * n**3 / 3 / (0.6 * _REFERENCE)

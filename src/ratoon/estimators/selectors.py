@@ -262,11 +262,11 @@ class SparseFeatureSelector(StrengthSelector):
         """Return the rows that each model is fitted to."""
         if self.resample == "seeds":
             return [np.arange(len(target))] * self.n_repeats
-        rng = derive_generator(seed, self.resample)
         if self.resample == "folds":
-            return training_rows(target, self.n_repeats, rng)
+            return training_rows(target, self.n_repeats, derive_generator(seed, "folds"))
         if len(target) < 2 * _FEWEST_IN_HALF:
             return [np.arange(len(target))] * self.n_repeats
+        rng = derive_generator(seed, "halves")
         return complementary_halves(class_codes(target), len(target), self.n_repeats, rng)
 
     def stable_features(self, threshold: float = THRESHOLD) -> StableSelection:
