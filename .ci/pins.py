@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-INDIRECT = ("click==8.1.8",)
+INDIRECT = ("click==8.1.8", "pyparsing==3.1.4")
 """Packages of our requirements that warn of the lowest versions of these when they are newer."""
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(?P<extras>\[[\w,]+\])?>=(?P<version>[\w.]+)")
 

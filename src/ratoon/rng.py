@@ -64,7 +64,7 @@ def draw_root(
     7
     """
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] & MAX_SEED)
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) & MAX_SEED
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
         if random_state < 0:
             raise InvalidParameterError(

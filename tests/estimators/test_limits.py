@@ -162,7 +162,7 @@ def test_a_start_outside_its_limit_is_refused():
 
 def test_a_limit_of_another_shape_is_refused():
     with pytest.raises(InvalidParameterError, match="29 -> 12, but layer 0"):
-        SparseMLPClassifier(topology=[Within(ALLOWED[:29])], **HOW).fit(X, Y)
+        SparseMLPClassifier(topology=[Within(ALLOWED.tocsr()[:29])], **HOW).fit(X, Y)
     layer = make_layer((3, 3), density=0.5, seed=0)
     with pytest.raises(InvalidInputError, match="cannot have a limit 4 -> 4"):
         type(layer)(layer.topology, layer.stored, layer.bias, allowed=Topology.full((4, 4)))

@@ -125,6 +125,7 @@ def test_only_tables_of_numbers_are_accepted(tmp_path):
             rows_on_disk(file.create_dataset("complex", data=np.zeros((2, 2), dtype=complex)))
 
 
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 copies where it has to")
 def test_reading_without_a_copy_is_refused():
     with pytest.raises(ValueError, match="without a copy"):
         np.array(DiskRows(MapReader(np.zeros((1, 1)))), copy=False)

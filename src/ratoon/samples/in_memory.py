@@ -53,6 +53,8 @@ class DenseSamples(Samples):
         return DenseSamples(self.array[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        if copy is None:  # NumPy 1 does not know this value
+            return np.asarray(self.array, dtype=dtype or self.dtype)
         return np.array(self.array, dtype=dtype or self.dtype, copy=copy)
 
     def values(self, dtype: DTypeLike | None = None) -> Array:

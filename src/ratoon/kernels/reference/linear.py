@@ -115,10 +115,10 @@ def drop(rate: float, d: Array, *, seed: int) -> None:
     >>> d
     array([0., 2., 0., 2., 2., 0., 2., 2.])
     """
-    rate = d.dtype.type(rate)
+    rate, one = d.dtype.type(rate), d.dtype.type(1)
     for k in range(d.size):
         decision = random_bits(seed, k // 4) >> (16 * (k % 4)) & 0xFFFF
-        d[k] = 0 if decision < int(float(rate) * 65536) else d[k] * (1 / (1 - rate))
+        d[k] = 0 if decision < int(float(rate) * 65536) else d[k] * (one / (one - rate))
 
 
 def normal(size: int, sigma: float, dtype: Any, *, seed: int) -> Array:
