@@ -206,7 +206,8 @@ class _Fit:
         The loss chooses the epoch where rows are few: their accuracy would be best at random.
         """
         estimator = self.estimator
-        seed = derive_seed(self.seed, f"network {settings.hidden_layer_sizes}", number)
+        widths = settings.hidden_layer_sizes
+        seed = derive_seed(self.seed, "network of an average", len(widths), sum(widths), number)
         settings = estimator._with_strength(settings, labelled, held)
         network = estimator._start(labelled, held, settings, self.shape, seed, self.scaling)
         state = TrainingState(network, seed)

@@ -205,7 +205,7 @@ class Steps:
 
     @staticmethod
     def _dropout_seed(seed: int, index: int, part: int) -> int:
-        return derive_seed(seed, "dropout", index, part)
+        return derive_seed(seed, "dropout of a part", index, part)
 
 
 def loss_and_errors(

@@ -208,7 +208,7 @@ class SplitTraining:
         rows = np.array_split(rows, self.replicas.size)[self.replicas.rank]
         if rows.size == 0:
             return 0.0, 0.0
-        seed = derive_seed(self.plan.seed, "dropout", number, self.replicas.rank)
+        seed = derive_seed(self.plan.seed, "dropout of a group", number, self.replicas.rank)
         outputs, done = self._steps.forward(self._inputs(rows), seed)
         loss, weight, errors = self._errors(outputs, rows)
         if np.isfinite(loss):
@@ -242,7 +242,7 @@ class SplitTraining:
         strategy, network = self.plan.evolution, self.network
         done = None
         if not isinstance(strategy, InPlaceStrategy):
-            seed = derive_seed(self.plan.seed, "dropout", clock.step)
+            seed = derive_seed(self.plan.seed, "dropout of a group", clock.step, 0)
             outputs, done = self._steps.forward(self._inputs(rows), seed)
             errors = self._errors(outputs, rows)[2]
             self._steps.backward(
@@ -256,7 +256,7 @@ class SplitTraining:
                     block = held[index].blocks[source]
                     if block is not None:
                         seed = derive_seed(
-                            self.plan.seed, "rewire", clock.step, index, source, part
+                            self.plan.seed, "rewire a block", clock.step, index, source, part
                         )
                         grown += self._rewire_block(
                             block, clock, seed, _signals(done, x, index, part, rows.size)
