@@ -145,7 +145,10 @@ def table(rows: list[dict[str, Any]], widths: list[int]) -> str:
         line = lines.setdefault(key, {"threads": key[0], "pass": key[1], "batch": str(key[2])})
         line[f"{row['width']:,}"] = shown(row["crossing"])
     names = [f"{width:,}" for width in widths]
-    return markdown([{**dict.fromkeys(names), **line} for line in lines.values()])
+    heads = ("threads", "pass", "batch")
+    return markdown(
+        [{name: line.get(name) for name in (*heads, *names)} for line in lines.values()]
+    )
 
 
 def draw(rows: list[dict[str, Any]], path: str) -> None:
@@ -200,7 +203,7 @@ def main() -> None:
             for width in given.widths:
                 for batch in given.batches:
                     rows += measure(width, batch, threads, given)
-                    print(table(rows[-2:], [width]).splitlines()[-1], flush=True)
+                    print("\n".join(table(rows[-2:], [width]).splitlines()[-2:]), flush=True)
     print("\n" + table(rows, given.widths))
     write_json(given.json, {"rows": rows, "machine": machine.facts()})
     if given.svg:

@@ -227,7 +227,8 @@ void linear_forward(const Topology& topology, const Values<T>& values, const T* 
     }
     if (by_runs<T>(topology, lanes)) {
         // The same bits either way, so it may depend on how often it was asked for.
-        const Runs* runs = topology.runs_if_frequent(Runs::Of::outputs);
+        const Runs* runs =
+            topology.runs_if_frequent(Runs::Of::outputs, divided_up(lanes, kMostLanes));
         if (runs != nullptr && lanes > kMostLanes && !finish) {
             return forward_in_blocks(topology, *runs, values, bias, x, y, lanes, n_threads);
         }

@@ -147,11 +147,12 @@ const Runs& Topology::runs(Runs::Of which) const {
     return *found;
 }
 
-const Runs* Topology::runs_if_frequent(Runs::Of which) const {
-    constexpr int kEnough = 3;
+const Runs* Topology::runs_if_frequent(Runs::Of which, Index passes) const {
+    constexpr Index kEnough = 3;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (runs_[int(which)] == nullptr && ++times_asked_[int(which)] < kEnough) return nullptr;
+        passes_asked_[int(which)] += passes;
+        if (runs_[int(which)] == nullptr && passes_asked_[int(which)] < kEnough) return nullptr;
     }
     return &runs(which);
 }

@@ -131,8 +131,8 @@ class Topology {
 
     // The connections output by output, or input by input; made when first asked for, and kept.
     const Runs& runs(Runs::Of which) const;
-    // The same once it was asked for several times, and null before: a few passes do not pay.
-    const Runs* runs_if_frequent(Runs::Of which) const;
+    // The same once it was asked for several passes, and null before: one or two do not pay.
+    const Runs* runs_if_frequent(Runs::Of which, Index passes) const;
 
     // Only for code that builds valid topologies by construction (rewire.cpp).
     struct Trusted {};
@@ -145,7 +145,7 @@ class Topology {
     Buffer<Packed> packed_;
     mutable std::mutex mutex_;
     mutable std::unique_ptr<const Runs> runs_[2];
-    mutable int times_asked_[2] = {0, 0};
+    mutable Index passes_asked_[2] = {0, 0};
 };
 
 using TopologyPtr = std::shared_ptr<const Topology>;

@@ -19,7 +19,7 @@
 // of x forward, and of a row of dy backward, which serves both products.
 #pragma once
 
-// A vector of 64 bytes: one register with AVX-512, two with AVX2.
+// A register of AVX-512.  Without it GCC takes such vectors through memory, number by number.
 typedef float F32x16 __attribute__((vector_size(64)));
 typedef float F32x16Unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -57,10 +57,12 @@ template <typename T>
 struct WideVector {
     using Type = Vec<T>;
 };
+#if defined(__AVX512F__)
 template <>
 struct WideVector<float> {
     using Type = F32x16;
 };
+#endif
 template <typename T>
 using Wide = typename WideVector<T>::Type;
 
