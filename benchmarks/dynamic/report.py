@@ -1,0 +1,194 @@
+"""Tables of the benchmark: Markdown for people, and a CSV with one row per line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common.tables import markdown
+
+from dynamic.cells import DENSE
+from dynamic.lines import Line
+from dynamic.picture import NAMES
+
+SETS = {
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "isolet": "Isolet",
+    "coil20": "COIL20",
+    "digits": "digits",
+}
+
+
+def points(value: float | None, digits: int = 2) -> str:
+    """Return a fraction in per cent.
+
+    >>> points(0.98765), points(None)
+    ('98.77', '-')
+    """
+    return "-" if value is None else f"{100 * value:.{digits}f}"
+
+
+def with_error(mean: float, error: float | None, *, sign: bool = False) -> str:
+    """Return a mean with its standard error, in per cent.
+
+    >>> with_error(0.012, 0.001, sign=True)
+    '+1.20 ± 0.10'
+    """
+    text = f"{100 * mean:+.2f}" if sign else points(mean)
+    return text if error is None else f"{text} ± {points(error)}"
+
+
+def dense_of(lines: Sequence[Line], data: str, *, augmented: bool = False) -> Line | None:
+    """Return the longest dense line of a set."""
+    found = [
+        line
+        for line in lines
+        if line.data == data
+        and line.method == DENSE
+        and (line.recipe.augment is not None) is augmented
+    ]
+    return max(found, key=lambda line: line.recipe.epochs, default=None)
+
+
+def row_of(line: Line, static: Line | None, dense: Line | None) -> dict[str, Any]:
+    """Return a line of the table of methods."""
+    if static is None or line is static or line.method == DENSE:
+        gain = "-"
+    else:
+        mean, error, _ = line.gain_over(static)
+        gain = with_error(mean, error, sign=True)
+    faster = None if dense is None or line is dense else dense.seconds / line.seconds
+    return {
+        "method": NAMES[line.method],
+        "recipe": line.recipe.words(),
+        "seeds": len(line.by_seed),
+        "accuracy": with_error(line.accuracy, line.error),
+        "- static": gain,
+        "mean connections": round(line.connections),
+        "CPU s": line.seconds,
+        "dense / this": "-" if faster is None else f"{faster:.0f}",
+        "MB": line.megabytes,
+    }
+
+
+def table_of(lines: Sequence[Line], data: str, density: float) -> str:
+    """Return the methods of one set at one density, in the order of their accuracy."""
+    dense = dense_of(lines, data)
+    here = [
+        line
+        for line in lines
+        if line.data == data and (line.density == density or line.method == DENSE)
+    ]
+    rows = []
+    for line in sorted(here, key=lambda one: -one.accuracy):
+        same = [
+            other
+            for other in here
+            if other.method == "static" and other.recipe == line.recipe and other is not line
+        ]
+        rows.append(row_of(line, same[0] if same else None, dense))
+    return markdown(rows)
+
+
+def times(lines: Sequence[Line], data: str, target: float) -> list[dict[str, Any]]:
+    """Return CPU seconds to an accuracy, for every line that reaches it."""
+    rows = []
+    for line in lines:
+        if line.data != data or (seconds := line.time_to(target)) is None:
+            continue
+        rows.append(
+            {
+                "method": NAMES[line.method],
+                "density": "100 %" if line.method == DENSE else f"{100 * line.density:g} %",
+                "recipe": line.recipe.words(),
+                "CPU s": seconds,
+                "last epoch": points(line.accuracy),
+            }
+        )
+    rows.sort(key=lambda row: float(row["CPU s"]))
+    reference = [float(row["CPU s"]) for row in rows if row["method"] == NAMES[DENSE]]
+    for row in rows:
+        ratio = reference[0] / float(row["CPU s"]) if reference else None
+        row["times faster than dense"] = "-" if ratio is None else f"{ratio:.1f}"
+    return rows
+
+
+def is_longer(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether a line has a longer recipe than the methods of its set and density."""
+    shortest = min(
+        one.recipe.epochs for one in lines if one.data == line.data and one.method != DENSE
+    )
+    return line.method != DENSE and line.recipe.epochs > shortest
+
+
+def panels_of(lines: Sequence[Line]) -> dict[str, tuple[list[tuple[str, Line]], float]]:
+    """Return the panels of the picture: MNIST and CIFAR-10, or the sets there are, at 1 %."""
+    found = {}
+    sets = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
+    for data in sets or sorted({line.data for line in lines}):
+        shown = []
+        for line in lines:
+            is_whole_dense = line is dense_of(lines, data)
+            if line.data != data or not (is_whole_dense or line.density == 0.01):
+                continue
+            if line.method == DENSE and not is_whole_dense:
+                continue
+            if is_longer(line, lines):
+                if line.method != "rigl":
+                    continue
+                shown.append((f"RigL, {line.recipe.words()}\n{points(line.accuracy, 1)} %", line))
+            else:
+                shown.append((f"{NAMES[line.method]} {points(line.accuracy, 1)}", line))
+        if any(line.method != DENSE for _, line in shown):
+            lowest = min(line.accuracy for _, line in shown)
+            found[f"{SETS[data]}, 1 % of the connections"] = (shown, 100 * lowest - 1.5)
+    return found
+
+
+def text_of(lines: Sequence[Line]) -> str:
+    """Return all tables."""
+    parts = []
+    for data, name in SETS.items():
+        here = [line for line in lines if line.data == data]
+        for density in sorted({line.density for line in here if line.method != DENSE}):
+            title = f"**{name}, {100 * density:g} %**"
+            parts.append(f"{title}\n\n{table_of(lines, data, density)}")
+        dense = dense_of(lines, data)
+        if dense is not None and (rows := times(lines, data, dense.accuracy)):
+            title = f"**{name}: CPU seconds to dense's accuracy, {points(dense.accuracy)} %**"
+            parts.append(f"{title}\n\n{markdown(rows)}")
+    return "\n\n".join(parts)
+
+
+def choices_text(lines: Sequence[Line]) -> str:
+    """Return what was tried on the validation part."""
+    rows = [
+        {
+            "set": SETS[line.data],
+            "method": NAMES[line.method],
+            "recipe": line.recipe.words(),
+            "validation": points(line.accuracy),
+            "CPU s": line.seconds,
+        }
+        for line in lines
+    ]
+    return f"**Choices on the validation part**\n\n{markdown(rows)}" if rows else ""
+
+
+def write_csv(lines: Sequence[Line], path: Path) -> None:
+    """Write one row per line, with its mean curve."""
+    found = [line.facts() for line in lines]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]) if found else [], lineterminator="\n")
+        writer.writeheader()
+        for facts in found:
+            writer.writerow({key: _in_cell(value) for key, value in facts.items()})
+
+
+def _in_cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(f"{one:.4g}" for one in value)
+    return f"{value:.5g}" if isinstance(value, float) else value
