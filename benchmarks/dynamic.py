@@ -22,7 +22,6 @@ from pathlib import Path
 
 from common.machine import MachineState, describe
 from common.tables import numbers, parser, write_json
-
 from dynamic.cells import DENSE, METHODS
 from dynamic.lines import lines_of
 from dynamic.picture import draw

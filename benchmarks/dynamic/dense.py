@@ -76,7 +76,8 @@ def train(cell: Cell, task: Task) -> dict[str, Any]:
         )
     loss_of = torch.nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
     scaling = task.scaling()
-    assert scaling.shift is not None and scaling.scale is not None
+    assert scaling.shift is not None
+    assert scaling.scale is not None
     shift, scale = (values.astype(np.float32) for values in (scaling.shift, scaling.scale))
 
     def read(x: Any) -> Any:

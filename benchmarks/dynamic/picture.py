@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from dynamic.cells import DENSE
 from dynamic.lines import Line
 
-mpl.use("Agg")
 mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "ratoon", "font.size": 9})
-
-from matplotlib import pyplot as plt
-from matplotlib.ticker import FuncFormatter
 
 COLOURS = {
     "static": "#000000",
@@ -107,7 +105,7 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]], *, low: float)
                 fontsize=8.5,
             )
     ends.sort(key=lambda end: end[0])
-    bottom, top = ax.get_ylim()
+    top = ax.get_ylim()[1]
     top += 0.13 * (top - low)
     ax.set_ylim(low, top)
     ax.set_xscale("log")
@@ -145,12 +143,10 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]], *, low: float)
 
 def draw(panels: dict[str, tuple[list[tuple[str, Line]], float]], path: Path) -> None:
     """Draw one panel per title, with the lines of it and the lowest accuracy shown."""
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(5.3 * len(panels), 4.6), layout="constrained", squeeze=False
-    )
+    figure = Figure(figsize=(5.3 * len(panels), 4.6), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)
     for ax, (title, (lines, low)) in zip(axes[0], panels.items(), strict=True):
         panel(ax, title, lines, low=low)
     axes[0, 0].set_ylabel("test accuracy, %")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, facecolor="white", metadata={"Date": None})
-    plt.close(figure)
