@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -36,7 +37,7 @@ def rate_cells(data: str, kind: str, epochs: float) -> list[Cell]:
 def best_of(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Cell | None:
     """Return the cell with the highest validation accuracy; of equal ones the first."""
     scores = {cell: row["accuracy"][-1] for cell, row in rows if cell.is_choice}
-    found = [cell for cell in cells if scores.get(cell) == scores.get(cell, float("nan"))]
+    found = [cell for cell in cells if not math.isnan(scores.get(cell, math.nan))]
     return max(found, key=lambda cell: scores[cell], default=None)
 
 

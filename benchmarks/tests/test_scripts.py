@@ -28,6 +28,7 @@ SCRIPTS = (
     "tox",
     "strategies",
     "strategies_accuracy",
+    "dynamic",
     "boltzmann",
 )
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
