@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -69,69 +70,62 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     ]
 
 
-def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]], *, low: float) -> None:
-    """Draw the lines of one set, with a label at the end of each.
+def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
+    """Draw the lines of one set; labels of the short ones are in a column to the right of them.
 
-    ``low`` is the lowest accuracy that is shown, in per cent.
+    Lines of dense and of longer recipes are thick and have their label above the end.
     """
-    ends = []
+    ends, ceilings, highest = [], [], 0.0
+    short = [line for _, line in lines if not is_thick(line, lines)]
+    column = 1.4 * max(line.seconds for line in short)
     for label, line in lines:
         seconds, accuracy = line.curve()
-        is_dense = line.method == DENSE
-        is_long = "\n" in label
-        ax.plot(
-            seconds,
-            100 * accuracy,
-            color=COLOURS[line.method],
-            linewidth=3.0 if is_dense else 2.4 if is_long else 1.3,
-            solid_capstyle="round",
-            zorder=1 if is_dense else 3,
-            marker="o" if is_dense else None,
-            markersize=3,
-        )
-        ax.plot(seconds[-1], 100 * accuracy[-1], "o", color=COLOURS[line.method], markersize=4)
-        if not (is_dense or is_long):
-            ends.append((100 * accuracy[-1], seconds[-1], label, line.method))
-        else:
-            ax.annotate(
-                label,
-                (seconds[-1], 100 * accuracy[-1]),
-                xytext=(0, 7),
-                textcoords="offset points",
-                ha="right" if is_dense else "center",
-                va="bottom",
-                color=COLOURS[line.method] if not is_dense else "#707070",
-                fontweight="bold",
-                fontsize=8.5,
-            )
-    ends.sort(key=lambda end: end[0])
-    top = ax.get_ylim()[1]
-    top += 0.13 * (top - low)
-    ax.set_ylim(low, top)
-    ax.set_xscale("log")
-    latest = max((seconds for _, seconds, _, _ in ends), default=1.0)
-    # Labels are a line of text apart, and all within the panel.
-    gap = (top - low) / 24
-    places = spread([end[0] for end in ends], gap)
-    if places and places[0] < low + gap / 2:
-        places = [place + low + gap / 2 - places[0] for place in places]
-    for (accuracy, seconds, label, method), place in zip(ends, places, strict=True):
+        accuracy = 100 * accuracy
+        end, highest = float(accuracy[-1]), max(highest, float(accuracy[-1]))
+        colour, thick = COLOURS[line.method], is_thick(line, lines)
+        width = 1.2 if not thick else 3.2 if line.method == DENSE else 2.4
+        ax.plot(seconds, accuracy, color=colour, linewidth=width, zorder=2 if thick else 3)
+        ax.plot(seconds[-1], end, "o", color=colour, markersize=3 + width / 2, zorder=3)
+        if not thick:
+            ends.append((end, float(seconds[-1]), label, colour))
+            continue
+        ceilings.append(float(np.interp(column, seconds, accuracy)))
         ax.annotate(
             label,
-            (seconds, accuracy),
-            xytext=(1.5 * latest, place),
+            (seconds[-1], end),
+            xytext=(4, 6),
+            textcoords="offset points",
+            ha="right",
+            color="#707070" if line.method == DENSE else colour,
+            fontweight="bold",
+        )
+    ends.sort(key=lambda one: one[0])
+    low = ends[0][0] - 1.0
+    for _ in range(5):  # more labels below need a longer axis, and so a larger distance
+        gap = (highest - low) / 24
+        places = spread([one[0] for one in ends], gap)
+        too_high = max(0.0, places[-1] + gap - min(ceilings, default=np.inf))
+        places = [place - too_high for place in places]
+        low = min(low, places[0] - gap)
+    for (end, seconds, label, colour), place in zip(ends, places, strict=True):
+        ax.annotate(
+            label,
+            (seconds, end),
+            xytext=(column, place),
             textcoords="data",
             va="center",
-            color=COLOURS[method],
+            color=colour,
             fontsize=8,
             arrowprops={
                 "arrowstyle": "-",
-                "color": COLOURS[method],
+                "color": colour,
                 "linewidth": 0.5,
-                "shrinkA": 0,
-                "shrinkB": 2,
+                "relpos": (0, 0.5),
+                "shrinkA": 1,
             },
         )
+    ax.set_ylim(low, highest + 0.1 * (highest - low))
+    ax.set_xscale("log")
     ax.set_title(title, loc="left", fontsize=10)
     ax.set_xlabel("CPU seconds of training, one thread")
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -141,12 +135,28 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]], *, low: float)
         ax.spines[side].set_visible(False)
 
 
-def draw(panels: dict[str, tuple[list[tuple[str, Line]], float]], path: Path) -> None:
-    """Draw one panel per title, with the lines of it and the lowest accuracy shown."""
-    figure = Figure(figsize=(5.3 * len(panels), 4.6), layout="constrained")
+def is_thick(line: Line, lines: Sequence[tuple[str, Line]]) -> bool:
+    """Whether a line is dense, or longer than the shortest of the sparse ones."""
+    sparse = [one.recipe.epochs for _, one in lines if one.method != DENSE]
+    return line.method == DENSE or line.recipe.epochs > min(sparse)
+
+
+def label_of(line: Line, lines: Sequence[Line]) -> str:
+    """Return method, what is special about a longer recipe, and accuracy."""
+    text = NAMES[line.method]
+    if is_thick(line, [("", one) for one in lines]) and line.method != DENSE:
+        text += f", {line.recipe.epochs:g} epochs"
+        if line.recipe.augment:
+            text += ", changed images"
+    return f"{text} {100 * line.accuracy:.1f}"
+
+
+def draw(panels: dict[str, list[Line]], path: Path) -> None:
+    """Draw one panel per title, with these lines."""
+    figure = Figure(figsize=(5.2 * len(panels), 5.0), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)
-    for ax, (title, (lines, low)) in zip(axes[0], panels.items(), strict=True):
-        panel(ax, title, lines, low=low)
+    for ax, (title, lines) in zip(axes[0], panels.items(), strict=True):
+        panel(ax, title, [(label_of(line, lines), line) for line in lines])
     axes[0, 0].set_ylabel("test accuracy, %")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, facecolor="white", metadata={"Date": None})

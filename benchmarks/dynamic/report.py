@@ -116,35 +116,18 @@ def times(lines: Sequence[Line], data: str, target: float) -> list[dict[str, Any
     return rows
 
 
-def is_longer(line: Line, lines: Sequence[Line]) -> bool:
-    """Whether a line has a longer recipe than the methods of its set and density."""
-    shortest = min(
-        one.recipe.epochs for one in lines if one.data == line.data and one.method != DENSE
-    )
-    return line.method != DENSE and line.recipe.epochs > shortest
-
-
-def panels_of(lines: Sequence[Line]) -> dict[str, tuple[list[tuple[str, Line]], float]]:
+def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
     """Return the panels of the picture: MNIST and CIFAR-10, or the sets there are, at 1 %."""
     found = {}
     sets = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
     for data in sets or sorted({line.data for line in lines}):
-        shown = []
-        for line in lines:
-            is_whole_dense = line is dense_of(lines, data)
-            if line.data != data or not (is_whole_dense or line.density == 0.01):
-                continue
-            if line.method == DENSE and not is_whole_dense:
-                continue
-            if is_longer(line, lines):
-                if line.method != "rigl":
-                    continue
-                shown.append((f"RigL, {line.recipe.words()}\n{points(line.accuracy, 1)} %", line))
-            else:
-                shown.append((f"{NAMES[line.method]} {points(line.accuracy, 1)}", line))
-        if any(line.method != DENSE for _, line in shown):
-            lowest = min(line.accuracy for _, line in shown)
-            found[f"{SETS[data]}, 1 % of the connections"] = (shown, 100 * lowest - 1.5)
+        sparse = [line for line in lines if line.data == data and line.density == 0.01]
+        shortest = min((line.recipe.epochs for line in sparse), default=0.0)
+        shown = [one for one in sparse if one.recipe.epochs == shortest or one.method == "rigl"]
+        dense = dense_of(lines, data)
+        if shown:
+            title = f"{SETS[data]}, 1 % of the connections"
+            found[title] = [*shown, *([] if dense is None else [dense])]
     return found
 
 

@@ -93,7 +93,7 @@ def longer(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
             if best is not None:
                 for method, density in (("rigl", 0.01), ("static", 0.01), ("rigl", 0.05)):
                     for seed in wanted.seeds:
-                        yield Cell(data, method, density, best.recipe, seed)
+                        yield Cell(data, method, density, best, seed)
 
 
 PHASES: tuple[Phase, ...] = (rates, candidates, dense, methods, longer)
