@@ -43,25 +43,34 @@ def usual(data: str, epochs: float) -> Recipe:
     return Recipe(epochs, batch=BATCHES.get(data, Recipe(epochs).batch))
 
 
-def best_of(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Recipe | None:
-    """Return the recipe with the highest validation accuracy, in the mean over its methods.
+def best_cell(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Cell | None:
+    """Return the one with the highest validation accuracy; None while not all are there."""
+    scores = _scores(rows)
+    found = list(cells)
+    if not all(cell in scores for cell in found):
+        return None
+    return max(found, key=lambda cell: scores[cell], default=None)
 
-    A recipe counts once all its trainings are there; one that diverged counts as 0.
-    """
-    scores = {cell: row["accuracy"][-1] for cell, row in rows if cell.is_choice}
-    by_recipe: dict[Recipe, list[float | None]] = {}
+
+def best_rate(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> float | None:
+    """Return the rate with the highest mean validation accuracy; None while not all are there."""
+    scores = _scores(rows)
+    by_rate: dict[float, list[float]] = {}
     for cell in cells:
-        by_recipe.setdefault(cell.recipe, []).append(scores.get(cell))
-    means = {
-        recipe: sum(0.0 if math.isnan(score) else score for score in found) / len(found)
-        for recipe, found in by_recipe.items()
-        if None not in found
-    }
-    return max(means, key=lambda recipe: means[recipe], default=None)
+        if cell not in scores:
+            return None
+        by_rate.setdefault(cell.recipe.learning_rate, []).append(scores[cell])
+    return max(by_rate, key=lambda rate: sum(by_rate[rate]), default=None)
+
+
+def _scores(rows: Sequence[tuple[Cell, Row]]) -> dict[Cell, float]:
+    """Return validation accuracies of the last epoch; a training that diverged has 0."""
+    found = {cell: row["accuracy"][-1] for cell, row in rows if cell.is_choice}
+    return {cell: 0.0 if math.isnan(score) else score for cell, score in found.items()}
 
 
 def reference(data: str, kind: str, epochs: float, rows: Sequence[tuple[Cell, Row]]) -> Recipe:
     """Return the reference recipe, with the learning rate that the validation part chose."""
-    found = best_of(rate_cells(data, kind, epochs), rows)
+    rate = best_rate(rate_cells(data, kind, epochs), rows)
     recipe = usual(data, epochs)
-    return recipe if found is None else replace(recipe, learning_rate=found.learning_rate)
+    return recipe if rate is None else replace(recipe, learning_rate=rate)

@@ -121,9 +121,7 @@ def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
     found = {}
     sets = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
     for data in sets or sorted({line.data for line in lines}):
-        sparse = [line for line in lines if line.data == data and line.density == 0.01]
-        shortest = min((line.recipe.epochs for line in sparse), default=0.0)
-        shown = [one for one in sparse if one.recipe.epochs == shortest or one.method == "rigl"]
+        shown = [line for line in lines if line.data == data and line.density == 0.01]
         dense = dense_of(lines, data)
         if shown:
             title = f"{SETS[data]}, 1 % of the connections"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dynamic.cells import DENSE, METHODS, Cell, Recipe
-from dynamic.choices import best_of, rate_cells, reference
+from dynamic.choices import best_cell, rate_cells, reference
 from dynamic.rows import Row
 
 DENSITIES = (0.01, 0.05, 0.005, 0.02, 0.10)
@@ -14,8 +14,19 @@ DENSE_SHORT = (0.25, 1.0)
 """Epochs of dense trainings that take about as long as 10 epochs, and as the longer recipes, of
 a network of 1 %."""
 
-LONGER: dict[str, dict[str, tuple[Recipe, ...]]] = {}
-"""Candidates for the longer recipes of a set, without and with changed images; RigL at 1 %."""
+Candidate = tuple[str, Recipe]
+
+
+def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
+    return tuple((method, recipe) for recipe in recipes for method in methods)
+
+
+_MNIST = Recipe(30, learning_rate=0.1)
+_CIFAR = Recipe(25, learning_rate=0.05, batch=100)
+LONGER: dict[str, tuple[tuple[Candidate, ...], ...]] = {
+    "mnist": (_each(("rigl", "snfs", "granet"), replace(_MNIST, dropout=0.1)),),
+}
+"""Candidates for longer recipes at 1 %; the validation part chooses one of each group."""
 
 EPOCHS = {"mnist": 10, "cifar10": 8, "isolet": 50, "coil20": 50, "digits": 50}
 
@@ -75,25 +86,25 @@ def methods(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
 def candidates(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
     """Yield the trainings that choose the longer recipes."""
     del rows
-    for data in wanted.sets:
-        for recipes in LONGER.get(data, {}).values() if wanted.longer else ():
-            yield from choice_cells(data, recipes)
+    for data in wanted.sets if wanted.longer else ():
+        for group in LONGER.get(data, ()):
+            yield from choice_cells(data, group)
 
 
-def choice_cells(data: str, recipes: Sequence[Recipe]) -> list[Cell]:
-    """Return one training per recipe, scored on the validation part."""
-    return [Cell(data, "rigl", 0.01, recipe, 0, is_choice=True) for recipe in recipes]
+def choice_cells(data: str, group: Sequence[Candidate]) -> list[Cell]:
+    """Return one training per candidate, scored on the validation part."""
+    return [Cell(data, method, 0.01, recipe, 0, is_choice=True) for method, recipe in group]
 
 
 def longer(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
-    """Yield the longer recipes that the validation part chose, with RigL and static, and at 5 %."""
-    for data in wanted.sets:
-        for recipes in LONGER.get(data, {}).values() if wanted.longer else ():
-            best = best_of(choice_cells(data, recipes), rows)
+    """Yield the longer trainings that the validation part chose, and the same at 5 %."""
+    for data in wanted.sets if wanted.longer else ():
+        for group in LONGER.get(data, ()):
+            best = best_cell(choice_cells(data, group), rows)
             if best is not None:
-                for method, density in (("rigl", 0.01), ("static", 0.01), ("rigl", 0.05)):
+                for density in (0.01, 0.05):
                     for seed in wanted.seeds:
-                        yield Cell(data, method, density, best, seed)
+                        yield Cell(data, best.method, density, best.recipe, seed)
 
 
 PHASES: tuple[Phase, ...] = (rates, candidates, dense, methods, longer)
