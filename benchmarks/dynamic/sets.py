@@ -35,7 +35,6 @@ class Task:
     train: Rows
     test: Rows
     hidden: tuple[int, ...]
-    epochs: int
     image: tuple[int, ...] | None = None
     per_feature: bool = False
 
@@ -83,9 +82,7 @@ def _split(name: str, x: Any, y: Any, **named: Any) -> Task:
 def _mnist(folder: Path) -> Task:
     with np.load(folder / "mnist.npz") as file:
         x, y, train = file["X"], file["y"], file["train"]
-    return Task(
-        "mnist", x, _numbered(y), *_parts(train), hidden=(1568,) * 3, epochs=10, image=(28, 28)
-    )
+    return Task("mnist", x, _numbered(y), *_parts(train), hidden=(1568,) * 3, image=(28, 28))
 
 
 def _cifar10(folder: Path) -> Task:
@@ -103,7 +100,6 @@ def _cifar10(folder: Path) -> Task:
         _numbered(y),
         *_parts(train),
         hidden=(4000, 1000, 4000),
-        epochs=8,
         image=(3, 32, 32),
     )
 
@@ -121,14 +117,14 @@ def _from_npz(name: str, folder: Path, **named: Any) -> Task:
 def _digits(folder: Path) -> Task:
     del folder
     x, y = load_digits(return_X_y=True)
-    return _split("digits", x.astype(np.float32), y, hidden=(1000,) * 3, epochs=50, image=(8, 8))
+    return _split("digits", x.astype(np.float32), y, hidden=(1000,) * 3, image=(8, 8))
 
 
 SETS: dict[str, Callable[[Path], Task]] = {
     "mnist": _mnist,
     "cifar10": _cifar10,
-    "isolet": partial(_from_npz, "Isolet", hidden=(1000,) * 3, epochs=50, per_feature=True),
-    "coil20": partial(_from_npz, "COIL20", hidden=(1000,) * 3, epochs=50, image=(32, 32)),
+    "isolet": partial(_from_npz, "Isolet", hidden=(1000,) * 3, per_feature=True),
+    "coil20": partial(_from_npz, "COIL20", hidden=(1000,) * 3, image=(32, 32)),
     "digits": _digits,
 }
 FILES = {
