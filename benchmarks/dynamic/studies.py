@@ -21,10 +21,21 @@ def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
     return tuple((method, recipe) for recipe in recipes for method in methods)
 
 
-_MNIST = Recipe(30, learning_rate=0.1)
-_CIFAR = Recipe(25, learning_rate=0.05, batch=100)
+_MNIST = Recipe(20, learning_rate=0.1)
+_CIFAR = Recipe(25, learning_rate=0.025, batch=100)
 LONGER: dict[str, tuple[tuple[Candidate, ...], ...]] = {
-    "mnist": (_each(("rigl", "snfs", "granet"), replace(_MNIST, dropout=0.1)),),
+    "mnist": (
+        (("rigl", _MNIST), *_each(("rigl", "snfs"), replace(_MNIST, dropout=0.1))),
+        _each(
+            ("snfs",),
+            replace(_MNIST, epochs=30, augment="shift=1"),
+            replace(_MNIST, epochs=30, augment="shift=1", dropout=0.1),
+        ),
+    ),
+    "cifar10": (
+        _each(("rigl", "snfs"), replace(_CIFAR, dropout=0.1)),
+        _each(("rigl", "snfs"), replace(_CIFAR, epochs=100, augment="shift+flip")),
+    ),
 }
 """Candidates for longer recipes at 1 %; the validation part chooses one of each group."""
 
