@@ -129,9 +129,49 @@ def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
+def shown_of(lines: Sequence[Line], data: str, density: float) -> Line | None:
+    """Return the line for the summary: the longest with unchanged images, RigL among equals.
+
+    The length and, of longer ones, the method were chosen on validation rows.
+    """
+    found = [
+        line
+        for line in lines
+        if (line.data, line.density) == (data, density)
+        and line.method not in (DENSE, "granet")
+        and line.recipe.augment is None
+    ]
+    return max(found, key=lambda one: (one.recipe.epochs, one.method == "rigl"), default=None)
+
+
+def summary(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return accuracy, CPU seconds and megabytes of dense and of 1 % and 5 %, per set."""
+    rows = []
+    for data in (name for name in ("mnist", "cifar10") if any(one.data == name for one in lines)):
+        chosen = [dense_of(lines, data), *(shown_of(lines, data, share) for share in (0.01, 0.05))]
+        for line in chosen:
+            if line is None:
+                continue
+            name = NAMES[line.method]
+            if line.method != DENSE:
+                name = f"ratoon, {100 * line.density:g} %, {name}"
+            rows.append(
+                {
+                    "data": SETS[data],
+                    "network": name,
+                    "epochs": f"{line.recipe.epochs:g}",
+                    "accuracy, %": points(line.accuracy),
+                    "CPU s": line.seconds,
+                    "MB": line.megabytes,
+                }
+            )
+    return rows
+
+
 def text_of(lines: Sequence[Line]) -> str:
     """Return all tables."""
-    parts = []
+    found = summary(lines)
+    parts = [f"**Summary**\n\n{markdown(found)}"] if found else []
     for data, name in SETS.items():
         here = [line for line in lines if line.data == data]
         for density in sorted({line.density for line in here if line.method != DENSE}):

@@ -39,7 +39,7 @@ LONGER: dict[str, tuple[tuple[Candidate, ...], ...]] = {
 }
 """Candidates for longer recipes at 1 %; the validation part chooses one of each group."""
 
-EPOCHS = {"mnist": 10, "cifar10": 5, "isolet": 50, "coil20": 50, "digits": 50}
+EPOCHS = {"mnist": 10, "cifar10": 8, "isolet": 50, "coil20": 50, "digits": 50}
 
 
 @dataclass(frozen=True)
