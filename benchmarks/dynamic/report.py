@@ -130,15 +130,12 @@ def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def shown_of(lines: Sequence[Line], data: str, density: float) -> Line | None:
-    """Return the line for the summary: the longest with unchanged images, RigL among equals.
-
-    The length and, of longer ones, the method were chosen on validation rows.
-    """
+    """Return the line for the summary: the longest with unchanged images, RigL among equals."""
     found = [
         line
         for line in lines
         if (line.data, line.density) == (data, density)
-        and line.method not in (DENSE, "granet")
+        and line.method != DENSE
         and line.recipe.augment is None
     ]
     return max(found, key=lambda one: (one.recipe.epochs, one.method == "rigl"), default=None)

@@ -25,7 +25,7 @@ _MNIST = Recipe(20, learning_rate=0.1)
 _CIFAR = Recipe(25, learning_rate=0.025, batch=100)
 LONGER: dict[str, tuple[tuple[Candidate, ...], ...]] = {
     "mnist": (
-        (("rigl", _MNIST), *_each(("rigl", "snfs"), replace(_MNIST, dropout=0.1))),
+        (("rigl", _MNIST), *_each(("rigl", "snfs", "granet"), replace(_MNIST, dropout=0.1))),
         _each(
             ("snfs",),
             replace(_MNIST, epochs=30, augment="shift=1"),

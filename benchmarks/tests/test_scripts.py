@@ -30,6 +30,8 @@ SCRIPTS = (
     "strategies_accuracy",
     "dynamic",
     "boltzmann",
+    "wide",
+    "genes",
 )
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 

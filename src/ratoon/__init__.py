@@ -21,6 +21,8 @@ __all__ = [
     "SparseMLPRegressor",
     "__version__",
     "load",
+    "skops_trusted",
+    "table_encoder",
 ]
 
 _LAZY = {
@@ -31,6 +33,8 @@ _LAZY = {
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
     "load": "ratoon.estimators",
+    "skops_trusted": "ratoon.estimators",
+    "table_encoder": "ratoon.estimators",
 }
 
 

@@ -6,6 +6,8 @@ from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators import load as load
+from ratoon.estimators import skops_trusted as skops_trusted
+from ratoon.estimators import table_encoder as table_encoder
 from ratoon.samples.augment import Augment as Augment
 
 __version__: str
@@ -18,4 +20,6 @@ __all__ = [
     "SparseMLPRegressor",
     "__version__",
     "load",
+    "skops_trusted",
+    "table_encoder",
 ]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 
 from ratoon.cli.options import MISSING, TASKS, in_shell_words, reading_options, shell_words
 from ratoon.cli.terminal import count, print_note
-from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read, read_groups
+from ratoon.datasets import Dataset, Limits, can_stay_on_disk, open_stored, read, read_groups
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 # ----------------------------------------------------------------------------------- data files
@@ -34,7 +38,8 @@ def read_samples(
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
     options = reading_options(reading)
-    with shell_words():
+    name = "stdin" if path == STDIN else path.name
+    with shell_words(), from_stdin(path, options) as path:
         if can_stay_on_disk(path):
             data = _open_on_disk(path, label, missing, task, options)
         else:
@@ -47,8 +52,39 @@ def read_samples(
             )
     if not quiet:
         for note in data.notes:
-            print_note(f"{path.name}: {in_shell_words(note)}")
+            print_note(f"{name}: {in_shell_words(note)}")
     return data
+
+
+STDIN = Path("-")
+_BY_MAGIC = {b"\x1f\x8b": ".csv.gz", b"PK": ".npz", b"PAR1": ".parquet"}
+
+
+@contextmanager
+def from_stdin(path: Path, options: dict[str, Any]) -> Iterator[Path]:
+    """Copy stdin to a temporary file if the path is ``-``; the format is CSV unless it is known."""
+    if path != STDIN:
+        yield path
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InvalidInputError("- reads the samples from stdin, which is a terminal.")
+    limits = options.get("limits") or Limits()
+    with tempfile.TemporaryDirectory(prefix="ratoon-") as folder:
+        first = sys.stdin.buffer.read(2**20)
+        kinds = (suffix for magic, suffix in _BY_MAGIC.items() if first.startswith(magic))
+        copy = Path(folder) / f"stdin{next(kinds, '.csv')}"
+        left = limits.file_bytes
+        with copy.open("wb") as file:
+            while first:
+                left -= len(first)
+                if left < 0:
+                    raise InvalidInputError(
+                        f"stdin: more than {limits.file_bytes:,} bytes.\n"
+                        f"  Raise the limit with --read limits.file_bytes=..."
+                    )
+                file.write(first)
+                first = sys.stdin.buffer.read(2**20)
+        yield copy
 
 
 def _open_on_disk(
@@ -105,9 +141,10 @@ def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], N
 def load_model(path: Path) -> Any:
     """Return the estimator in a model file."""
     import ratoon
+    from ratoon.cli.split import load_split
 
     try:
-        return ratoon.load(path)
+        return load_split(path) if path.is_dir() else ratoon.load(path)
     except FormatError as error:
         raise FormatError(
             f"{error}\n  Expected a model file, as written by `ratoon train ... -o MODEL`."

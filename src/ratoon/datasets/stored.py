@@ -25,8 +25,10 @@ from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels
 from ratoon.errors import FormatError, InvalidInputError
+from ratoon.samples.blocks import ParquetReader
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 
+PARQUET_SUFFIX = ".parquet"
 HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
@@ -48,10 +50,11 @@ def open_stored(
     Parameters
     ----------
     path : path
-        ``.npy``: one array, samples in rows.  ``.h5`` or ``.hdf5``: arrays by name.
+        ``.npy``: one array, samples in rows.  ``.h5`` or ``.hdf5``: arrays by name.  ``.parquet``,
+        or a folder of such files: one row per sample, read by row groups.
     label : str, optional
         For HDF5, the array with the labels; by default ``y``, ``label``, ``class``, ...  For
-        ``.npy``, another ``.npy`` file with the labels.
+        ``.npy``, another ``.npy`` file with the labels.  For Parquet, the column.
     matrix : str, optional
         For HDF5, the array with the samples, if it is not ``X``.
     task : {"auto", "classification", "regression"}
@@ -77,6 +80,8 @@ def open_stored(
     ((4, 4), {'0': 2, '1': 2})
     """
     path = Path(path)
+    if path.is_dir() or path.suffix == PARQUET_SUFFIX:
+        return _open_parquet(path, label, matrix, task)
     if not path.is_file():
         raise InvalidInputError(f"{path}: no such file.")
     if path.suffix == ".npy":
@@ -100,6 +105,31 @@ def _mapped(path: Path) -> Any:
         raise FormatError(
             f"{path}: not a complete .npy file ({error}); copy or download it again."
         ) from None
+
+
+def _open_parquet(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:
+    datasets = require("pyarrow.dataset", f"to read {path.name}")
+    arrow = require("pyarrow", f"to read {path.name}")
+    if matrix is not None:
+        raise InvalidInputError(f"{path}: a Parquet file has columns, and no array {matrix!r}.")
+    if not path.exists():
+        raise InvalidInputError(f"{path}: no such file.")
+    try:
+        found = datasets.dataset(str(path), format="parquet")
+        columns = list(found.schema.names)
+        if label is not None and label not in columns:
+            raise InvalidInputError(f"{path}: there is no column {label!r} for the labels.")
+        names = [name for name in columns if name != label]
+        rows = DiskRows(ParquetReader(found, names))
+        y, classes = None, None
+        if label is not None:
+            values = found.to_table(columns=[label]).column(label).to_numpy(zero_copy_only=False)
+            y, classes = encode_labels(values, task=task, source=f"{path}, column {label!r}")
+    except (arrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FormatError(f"{path}: damaged, cut off or not Parquet ({reason}).") from None
+    notes = ("samples stay on disk and are read by row groups",)
+    return Dataset(rows, y, tuple(names), None, classes, source=str(path), notes=notes)
 
 
 def _open_hdf5(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:

@@ -27,7 +27,7 @@ if found:
 else:
     print("MNIST is not here (mnist.npz or train-images-idx3-ubyte): 8 x 8 digits instead")
     (X, y), n_test = load_digits(return_X_y=True), 600
-X = X / X.max()
+X = (X - X.mean()) / X.std()
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=n_test, random_state=0)
 
 # %%
