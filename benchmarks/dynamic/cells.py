@@ -57,10 +57,13 @@ class Recipe:
     def words(self) -> str:
         """Return everything that differs from the reference, in a line.
 
-        >>> Recipe(10, dropout=0.1).words()
-        '10 epochs, dropout 0.1'
+        >>> Recipe(10, dropout=0.1).words(), Recipe(1).words()
+        ('10 epochs, dropout 0.1', '1 epoch')
         """
-        usual, parts = asdict(Recipe(self.epochs)), [f"{self.epochs:g} epochs"]
+        usual, parts = (
+            asdict(Recipe(self.epochs)),
+            [f"{self.epochs:g} epoch{'' if self.epochs == 1 else 's'}"],
+        )
         for name, value in asdict(self).items():
             if name == "strategy":
                 parts += [f"{key} {item}" for key, item in value.items()]

@@ -153,7 +153,8 @@ def label_of(line: Line, lines: Sequence[Line]) -> str:
 
 def draw(panels: dict[str, list[Line]], path: Path) -> None:
     """Draw one panel per title, with these lines."""
-    figure = Figure(figsize=(5.2 * len(panels), 5.0), layout="constrained")
+    width = 7.6 if len(panels) == 1 else 5.2 * len(panels)
+    figure = Figure(figsize=(width, 4.8), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)
     for ax, (title, lines) in zip(axes[0], panels.items(), strict=True):
         panel(ax, title, [(label_of(line, lines), line) for line in lines])

@@ -117,15 +117,17 @@ def times(lines: Sequence[Line], data: str, target: float) -> list[dict[str, Any
 
 
 def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
-    """Return the panels of the picture: MNIST and CIFAR-10, or the sets there are, at 1 %."""
+    """Return the panels of the picture: methods at 1 % and dense, on MNIST and CIFAR-10.
+
+    Other sets take their place if there are neither.  A set without a dense line has no panel.
+    """
     found = {}
-    sets = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
-    for data in sets or sorted({line.data for line in lines}):
+    wanted = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
+    for data in wanted or sorted({line.data for line in lines}):
         shown = [line for line in lines if line.data == data and line.density == 0.01]
         dense = dense_of(lines, data)
-        if shown:
-            title = f"{SETS[data]}, 1 % of the connections"
-            found[title] = [*shown, *([] if dense is None else [dense])]
+        if shown and dense is not None:
+            found[f"{SETS[data]}, 1 % of the connections"] = [*shown, dense]
     return found
 
 
