@@ -132,7 +132,7 @@ def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def shown_of(lines: Sequence[Line], data: str, density: float) -> Line | None:
-    """Return the line for the summary: the longest with unchanged images, RigL among equals."""
+    """Return the longest line with unchanged images; of equally long ones GraNet, then RigL."""
     found = [
         line
         for line in lines
@@ -140,7 +140,9 @@ def shown_of(lines: Sequence[Line], data: str, density: float) -> Line | None:
         and line.method != DENSE
         and line.recipe.augment is None
     ]
-    return max(found, key=lambda one: (one.recipe.epochs, one.method == "rigl"), default=None)
+    order = ("rigl", "granet")
+    places = {name: place for place, name in enumerate(order)}
+    return max(found, key=lambda one: (one.recipe.epochs, places.get(one.method, -1)), default=None)
 
 
 def summary(lines: Sequence[Line]) -> list[dict[str, Any]]:

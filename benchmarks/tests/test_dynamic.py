@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from dynamic.sparse import train
 from ratoon import Augment
 from ratoon.initialise import connections_wanted
 
+MODULES = ("cells", "dense", "picture", "report")
 SCRIPT = Path(__file__).parents[1] / "dynamic.py"
 NOWHERE = Path("no such folder")
 
@@ -37,6 +40,13 @@ def run(*options):
     return subprocess.run(
         [sys.executable, str(SCRIPT), *map(str, options)], capture_output=True, text=True
     )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    found = doctest.testmod(importlib.import_module(f"dynamic.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 @pytest.mark.parametrize("density", [0.005, 0.01, 0.1])
