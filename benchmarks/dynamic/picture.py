@@ -73,9 +73,9 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
     """Draw the lines of one set; labels of the short ones are in a column to the right of them.
 
-    Lines of dense and of longer recipes are thick and have their label above the end.
+    Lines of dense and of longer recipes are thick.
     """
-    ends, ceilings, highest = [], [], 0.0
+    ends, thick_ends, ceilings, highest = [], [], [], 0.0
     short = [line for _, line in lines if not is_thick(line, lines)]
     column = 1.4 * max(line.seconds for line in short)
     for label, line in lines:
@@ -90,15 +90,12 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
             ends.append((end, float(seconds[-1]), label, colour))
             continue
         ceilings.append(float(np.interp(column, seconds, accuracy)))
-        ax.annotate(
-            label,
-            (seconds[-1], end),
-            xytext=(4, 6),
-            textcoords="offset points",
-            ha="right",
-            color="#707070" if line.method == DENSE else colour,
-            fontweight="bold",
-        )
+        if line.method == DENSE:  # to the right there is no room
+            place = (seconds[0], accuracy[0])
+            style: dict[str, Any] = {"color": "#707070", "fontweight": "bold", "va": "top"}
+            ax.annotate(label, place, xytext=(0, -6), textcoords="offset points", **style)
+        else:
+            thick_ends.append((end, float(seconds[-1]), label, colour))
     ends.sort(key=lambda one: one[0])
     low = ends[0][0] - 1.0
     for _ in range(5):  # more labels below need a longer axis, and so a larger distance
@@ -125,6 +122,18 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
             },
         )
     ax.set_ylim(low, highest + 0.1 * (highest - low))
+    thick_ends.sort()
+    thick_places = spread([one[0] for one in thick_ends], gap)
+    for (_, seconds, label, colour), place in zip(thick_ends, thick_places, strict=True):
+        ax.annotate(
+            label,
+            (seconds, place),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontweight="bold",
+        )
     ax.set_xscale("log")
     ax.set_title(title, loc="left", fontsize=10)
     ax.set_xlabel("CPU seconds of training, one thread")
