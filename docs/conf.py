@@ -98,6 +98,7 @@ CONTENTS = {
         "auto_examples/index",
     ],
     "Research": [
+        "evolution",
         "methods/index",
         "adding-a-strategy",
         "in-pytorch",

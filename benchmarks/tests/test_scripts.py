@@ -28,6 +28,7 @@ SCRIPTS = (
     "tox",
     "strategies",
     "strategies_accuracy",
+    "dynamic",
     "boltzmann",
     "wide",
     "genes",

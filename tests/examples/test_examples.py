@@ -21,6 +21,7 @@ LEAST = {
     "plot_5_evolving_topology": (r"([\d.]+)% at the end", 30.0),
     "plot_6_from_file_to_page": (r"test accuracy: ([\d.]+)", 0.8),
     "plot_7_inferring_genes": (r"better than linear regression on ([\d.]+) %", 80.0),
+    "plot_8_mnist": (r"rigl +last epoch ([\d.]+)", 0.9),
 }
 
 

@@ -1,0 +1,1 @@
+"""Dynamic sparse training beside dense training: accuracy against CPU seconds; see `dynamic.py`."""
