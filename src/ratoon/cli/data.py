@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import (
+    ON_DISK,
     DataFile,
     JsonOption,
     LabelOption,
@@ -20,6 +21,7 @@ from ratoon.cli.options import (
     shell_words,
 )
 from ratoon.cli.output import check_file
+from ratoon.cli.samples import refuse_on_disk
 from ratoon.cli.terminal import guarded, print_json, print_note, print_table, print_text
 from ratoon.errors import InvalidParameterError
 from ratoon.storage.atomic import write_file
@@ -48,10 +50,21 @@ def show(
 
       ratoon data show genes.csv --read sample_sheet=samples.csv --label outcome
     """
-    from ratoon.datasets import examine
+    from ratoon.datasets import can_stay_on_disk, examine, open_stored
 
+    options = reading_options(reading)
+    on_disk = options.pop(ON_DISK, "auto")
     with shell_words():
-        examination = examine(data, label=label, **reading_options(reading))
+        if can_stay_on_disk(data, on_disk=on_disk):
+            stored = open_stored(data, label=label, matrix=options.pop("matrix", None))
+            refuse_on_disk(options, data)
+            if not as_json:
+                print_text(stored.describe())
+                return
+            shape = {"n_samples": stored.n_samples, "n_features": stored.n_features}
+            print_json({"source": str(data), "storage": "on disk", **shape})
+            return
+        examination = examine(data, label=label, **options)
     if as_json:
         print_json(examination.to_dict())
     else:

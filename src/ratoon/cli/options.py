@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
@@ -196,6 +196,9 @@ KEYS = (
 )
 """Arguments of `ratoon.datasets.read` that have no option of their own."""
 
+ON_DISK = "on_disk"
+"""Key of --read for files that may stay on disk; true, false or auto."""
+
 _TRUTH = {"true": True, "false": False}
 _LIMIT = "limits."
 _LIMITS = tuple(field.name for field in fields(Limits))
@@ -219,19 +222,35 @@ def reading_options(given: list[str] | None) -> dict[str, Any]:
         if separator and key.startswith(_LIMIT) and key.removeprefix(_LIMIT) in _LIMITS:
             limits[key.removeprefix(_LIMIT)] = _number(text, value)
             continue
-        if not separator or key not in KEYS:
+        if not separator or key not in (*KEYS, ON_DISK):
             raise InvalidParameterError(
-                f"--read takes KEY=VALUE; got {text!r}.\n"
-                f"  Keys: {', '.join(KEYS)}.\n"
+                f"--read takes KEY=VALUE; got {text!r}.{near(key, (*KEYS, ON_DISK))}\n"
+                f"  Keys: {', '.join((*KEYS, ON_DISK))}.\n"
                 f"  Limits: {', '.join(f'{_LIMIT}{name}' for name in _LIMITS)}."
             )
         if key == "ignore":
             options[key] = tuple(name.strip() for name in value.split(","))
         else:
             options[key] = _TRUTH.get(value.strip().lower(), value.strip())
+    if options.get(ON_DISK, "auto") not in (True, False, "auto"):
+        raise InvalidParameterError(
+            f"--read {ON_DISK} must be true, false or auto; got {options[ON_DISK]!r}."
+        )
     if limits:
         options["limits"] = Limits(**limits)  # type: ignore[arg-type]
     return options
+
+
+def near(given: str, known: Iterable[str]) -> str:
+    """Return a hint on the known name that a wrong one is most like; empty if there is none.
+
+    Examples
+    --------
+    >>> near("delimeter", KEYS)
+    " Did you mean 'delimiter'?"
+    """
+    found = get_close_matches(given, list(known), n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _number(text: str, value: str) -> float:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.cli.options import MISSING, TASKS, in_shell_words, reading_options, shell_words
+from ratoon.cli.options import (
+    MISSING,
+    ON_DISK,
+    TASKS,
+    in_shell_words,
+    reading_options,
+    shell_words,
+)
 from ratoon.cli.terminal import count, print_note
 from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read, read_groups
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
@@ -34,8 +41,9 @@ def read_samples(
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
     options = reading_options(reading)
+    on_disk = options.pop(ON_DISK, "auto")
     with shell_words():
-        if can_stay_on_disk(path):
+        if can_stay_on_disk(path, on_disk=on_disk):
             data = _open_on_disk(path, label, missing, task, options)
         else:
             data = read(
@@ -60,17 +68,23 @@ def _open_on_disk(
             f" on disk.\n  Fill in the missing values in the file itself."
         )
     matrix = options.pop("matrix", None)
-    if options:
-        raise InvalidParameterError(
-            f"--read {next(iter(options))}=... does not work with {path.name}, whose samples stay"
-            f" on disk."
-        )
+    refuse_on_disk(options, path)
     return open_stored(
         path,
         label=label,
         matrix=matrix,
         task=TASKS[task],  # type: ignore[arg-type]
     )
+
+
+def refuse_on_disk(options: dict[str, Any], path: Path) -> None:
+    """Raise if there are arguments for the reader of a file whose samples stay on disk."""
+    if options:
+        raise InvalidParameterError(
+            f"--read {next(iter(options))} does not work with {path.name}, whose samples stay on"
+            f" disk.\n"
+            f"  Leave it out, or read the whole file into memory with --read {ON_DISK}=false."
+        )
 
 
 def with_labels(data: Dataset, path: Path) -> Dataset:

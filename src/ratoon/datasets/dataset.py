@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Samples
 
 Matrix: TypeAlias = Any
 """A 2-D float32, float64 or uint8 `ndarray`, or a SciPy CSR matrix of float32 or float64."""
@@ -173,6 +174,8 @@ class Dataset:
             density = f" with {100 * self.X.nnz / max(1, self.n_samples * self.n_features):.2g}%"
             density += " of the values stored"
         storage = ("sparse" if self.is_sparse else "dense") + density
+        if isinstance(self.X, Samples) and self.X.is_on_disk:
+            storage = "sparse on disk" if self.X.is_sparse else "dense on disk"
         lines = [
             f"samples   {self.n_samples}" + _some_names(self.sample_names),
             f"features  {self.n_features}, {self.X.dtype}, {storage},"

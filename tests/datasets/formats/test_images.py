@@ -136,7 +136,7 @@ def test_arguments_for_images_are_refused_for_other_files(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b,class\n1,2,x\n3,4,y\n")
     for given in ({"size": "2x2"}, {"color": "gray"}):
-        with pytest.raises(InvalidParameterError, match="are for folders of images"):
+        with pytest.raises(InvalidParameterError, match="is for folders of images"):
             read(path, **given)
     with pytest.raises(InvalidParameterError, match="`color` must be"):
         read(path, color="blue")
