@@ -14,6 +14,7 @@ __version__ = "1.0.0rc1"
 
 __all__ = [
     "Augment",
+    "Prepare",
     "SparseAutoencoderSelector",
     "SparseBernoulliRBM",
     "SparseFeatureSelector",
@@ -25,6 +26,7 @@ __all__ = [
 
 _LAZY = {
     "Augment": "ratoon.samples.augment",
+    "Prepare": "ratoon.preparation",
     "SparseAutoencoderSelector": "ratoon.estimators",
     "SparseBernoulliRBM": "ratoon.estimators",
     "SparseFeatureSelector": "ratoon.estimators",

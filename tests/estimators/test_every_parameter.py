@@ -105,6 +105,7 @@ VALUES = {
     "topology": ["first layer"],
     "scale": [None],
     "clip": [0.5],
+    "prepare": ["quantile", "log2"],
     "label_smoothing": [0.2],
     "early_stopping": [True],
     "validation_fraction": [0.4],

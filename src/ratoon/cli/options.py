@@ -18,6 +18,7 @@ from ratoon.cli.terminal import visible_name
 from ratoon.datasets import Limits
 from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.nesting import parse_toml
+from ratoon.preparation import LOG2, NORMALIZE, Prepare, as_prepare
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
 TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
@@ -59,6 +60,57 @@ ReadingOption = Annotated[
         metavar="KEY=VALUE",
         help="Argument for the reader, such as sample_sheet=sheet.csv or duplicates=keep. May be"
         " repeated.",
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        help="Column with the group of each sample, such as its patient or batch. Samples of a"
+        " group stay together in every split.",
+    ),
+]
+TimeOption = Annotated[
+    str | None,
+    typer.Option("--time", help="Survival: column with the time until the event or censoring."),
+]
+EventOption = Annotated[
+    str | None,
+    typer.Option(
+        "--event",
+        help="Survival: column with 1, dead, ... for an event, 0, alive, ... if censored.",
+    ),
+]
+DuplicatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--duplicates",
+        help="Several features of one name become one: mean, max or first; keep or error.",
+    ),
+]
+PrepareLog2Option = Annotated[
+    str,
+    typer.Option(
+        "--log2",
+        help="Take log2(max(v, 0) + 1): yes, no, or auto if the values look like intensities or"
+        " counts.",
+    ),
+]
+NormalizeOption = Annotated[
+    str, typer.Option("--normalize", help="quantile: give all samples the same distribution.")
+]
+CenterOption = Annotated[
+    bool,
+    typer.Option("--center-groups", help="With --group: remove differences between group means."),
+]
+TrainingIdMapOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--id-map",
+        help="File with two columns: a name in the data, such as a probe, and the feature, such as"
+        " a gene.",
+        exists=True,
+        dir_okay=False,
     ),
 ]
 CoverageOption = Annotated[
@@ -185,6 +237,11 @@ KEYS = (
     "ignore",
     "matrix",
     "duplicates",
+    "duplicate_features",
+    "id_map",
+    "group",
+    "time",
+    "event",
     "unlabelled",
     "sparse",
     "delimiter",
@@ -198,6 +255,53 @@ KEYS = (
 
 ON_DISK = "on_disk"
 """Key of --read for files that may stay on disk; true, false or auto."""
+
+
+def with_columns(
+    reading: list[str] | None,
+    *,
+    group: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
+    duplicates: str | None = None,
+    id_map: Path | None = None,
+) -> list[str]:
+    """Return the arguments of --read with those that have options of their own.
+
+    Examples
+    --------
+    >>> with_columns(["sparse=true"], group="patient", duplicates="mean")
+    ['sparse=true', 'group=patient', 'duplicate_features=mean']
+    """
+    if (time is None) != (event is None):
+        raise InvalidParameterError("--time and --event are given together or not at all.")
+    named = {
+        "group": group,
+        "time": time,
+        "event": event,
+        "duplicate_features": duplicates,
+        "id_map": id_map,
+    }
+    return [*(reading or []), *(f"{key}={value}" for key, value in named.items() if value)]
+
+
+def prepare_from(log2: str, normalize: str, *, center: bool, group: str | None) -> Any:
+    """Return how the options ask to prepare samples, or None.
+
+    Examples
+    --------
+    >>> prepare_from("auto", "quantile", center=False, group=None)
+    Prepare(log2='auto', normalize='quantile', center_groups=False)
+    """
+    for name, value, choices in (("--log2", log2, LOG2), ("--normalize", normalize, NORMALIZE)):
+        if value not in choices:
+            raise InvalidParameterError(
+                f"{name} must be one of {', '.join(choices)}; got {value!r}.{near(value, choices)}"
+            )
+    if center and group is None:
+        raise InvalidParameterError("--center-groups needs the groups: --group COLUMN.")
+    return as_prepare(Prepare(log2, normalize, center))
+
 
 _TRUTH = {"true": True, "false": False}
 _LIMIT = "limits."
@@ -290,6 +394,11 @@ _OPTION_OF = {
         )
     },
 }
+_OWN_OPTIONS = {
+    "duplicate_features": "--duplicates",
+    "id_map": "--id-map",
+    **{name: f"--{name}" for name in ("group", "time", "event")},
+}
 _TASK_OF = {task: name for name, task in TASKS.items()}
 _ESTIMATOR = re.compile(r"^(?:Sparse\w+|BaseSparse\w+): ")
 _OR_NONE = re.compile(r"\b(must be(?: one of)?) None, ")
@@ -323,6 +432,8 @@ def in_shell_words(message: str) -> str:
         named = re.findall(r"'([^']*)'", value)
         if key == "task":
             return f"--task {_TASK_OF.get(named[0], named[0]) if named else 'TASK'}"
+        if key in _OWN_OPTIONS:
+            return f"{_OWN_OPTIONS[key]} {named[0] if named else 'NAME'}"
         if key in ("label", "missing"):
             return f"--{key} {named[0] if named else 'NAME'}"
         if key == "limits":

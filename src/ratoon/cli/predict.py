@@ -120,7 +120,9 @@ def evaluate(
     """
     if picture is not None:
         check_picture(picture)
-    estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
+    estimator, samples = _opened(
+        model, data, label, missing, reading, quiet=quiet or as_json, needs_labels=True
+    )
     samples = matched(
         estimator,
         with_labels(samples, data),
@@ -177,10 +179,21 @@ def _opened(
     reading: list[str] | None,
     *,
     quiet: bool,
+    needs_labels: bool = False,
 ) -> tuple[Any, Dataset]:
     estimator = load_model(model)
     task = task_of(estimator)
-    return estimator, read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
+    samples = read_samples(
+        data,
+        label,
+        missing,
+        quiet=quiet,
+        task=task,
+        reading=reading,
+        model=estimator,
+        needs_labels=needs_labels,
+    )
+    return estimator, samples
 
 
 def _target_names(predicted: Any) -> list[str]:

@@ -17,8 +17,8 @@ from ratoon.cli.options import (
     reading_options,
     shell_words,
 )
-from ratoon.cli.terminal import count, print_note
-from ratoon.datasets import Dataset, can_stay_on_disk, open_stored, read, read_groups
+from ratoon.cli.terminal import count, print_note, print_text
+from ratoon.datasets import Dataset, Naming, can_stay_on_disk, open_stored, read, read_groups
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 # ----------------------------------------------------------------------------------- data files
@@ -32,8 +32,14 @@ def read_samples(
     quiet: bool,
     task: str = "auto",
     reading: list[str] | None = None,
+    model: Any = None,
+    needs_labels: bool = False,
 ) -> Dataset:
-    """Read a data file and print what the reader decided."""
+    """Read a data file and print what the reader decided.
+
+    Columns that ``model`` was told about in training are not taken for features, and give labels
+    and groups where these are needed.
+    """
     if missing not in MISSING:
         raise InvalidParameterError(
             f"--missing must be one of {', '.join(MISSING)}; got {missing!r}."
@@ -43,7 +49,9 @@ def read_samples(
     options = reading_options(reading)
     on_disk = options.pop(ON_DISK, "auto")
     with shell_words():
-        if can_stay_on_disk(path, on_disk=on_disk):
+        stays_on_disk = can_stay_on_disk(path, on_disk=on_disk)
+        label = _use_columns_of(model, label, options, needs_labels, may_ignore=not stays_on_disk)
+        if stays_on_disk:
             data = _open_on_disk(path, label, missing, task, options)
         else:
             data = read(
@@ -59,6 +67,27 @@ def read_samples(
     return data
 
 
+def _use_columns_of(
+    model: Any, label: str | None, options: dict[str, Any], needs_labels: bool, *, may_ignore: bool
+) -> str | None:
+    """Add the columns of the training file to the options of the reader; return the label."""
+    naming: Naming | None = getattr(model, "naming_", None)
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None and preparation.centres and preparation.group_column:
+        options.setdefault("group", preparation.group_column)
+    if naming is None:
+        return label
+    if needs_labels and label is None:
+        label = naming.label or None
+    if may_ignore:
+        used = {label, *(options.get(name) for name in ("group", "time", "event"))}
+        unused = [name for name in naming.columns if name not in used]
+        given = options.get("ignore", ())
+        if unused:
+            options["ignore"] = (*((given,) if isinstance(given, str) else given), *unused)
+    return label
+
+
 def _open_on_disk(
     path: Path, label: str | None, missing: str, task: str, options: dict[str, Any]
 ) -> Dataset:
@@ -67,12 +96,12 @@ def _open_on_disk(
             f"--missing {missing} needs all samples in memory, and the samples of {path.name} stay"
             f" on disk.\n  Fill in the missing values in the file itself."
         )
-    matrix = options.pop("matrix", None)
+    known = {name: options.pop(name, None) for name in ("matrix", "group", "time", "event")}
     refuse_on_disk(options, path)
     return open_stored(
         path,
         label=label,
-        matrix=matrix,
+        **known,
         task=TASKS[task],  # type: ignore[arg-type]
     )
 
@@ -110,7 +139,9 @@ def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], N
     from ratoon.experiments import split_rows
 
     assert samples.y is not None
-    return split_rows(samples.y, fraction, seed, stratify=samples.class_names is not None)
+    y = samples.y["event"].astype(np.int64) if samples.is_survival else samples.y
+    is_stratified = samples.class_names is not None or samples.is_survival
+    return split_rows(y, fraction, seed, stratify=is_stratified, groups=samples.groups)
 
 
 # ---------------------------------------------------------------------------------- estimators
@@ -143,6 +174,16 @@ def how_it_was_fitted(estimator: Any) -> str:
     if estimator.solver_ == "closed form":
         return f"solved in closed form in {seconds}"
     return f"trained for {count(len(history), 'epoch')} in {seconds}"
+
+
+def print_preparation(estimator: Any) -> None:
+    """Print how samples are prepared, if `prepare` was set."""
+    if estimator.settings_.prepare is None:
+        return
+    done = [] if estimator.preparation_ is None else estimator.preparation_.describe()
+    if estimator.settings_.prepare.log2 == "auto" and not estimator.preparation_.log2:
+        done = ["no logarithms (the values look like logarithms already)", *done]
+    print_text(f"prepared: {', then '.join(done)}")
 
 
 def matched(

@@ -10,22 +10,33 @@ from typing import Annotated, Any
 import typer
 
 from ratoon.cli.options import (
+    CenterOption,
     DataFile,
+    DuplicatesOption,
+    EventOption,
+    GroupOption,
     JsonOption,
     LabelOption,
     MissingOption,
+    NormalizeOption,
+    PrepareLog2Option,
     QuietOption,
     ReadingOption,
     TaskOption,
+    TimeOption,
+    TrainingIdMapOption,
     evolution_from,
     input_errors,
+    prepare_from,
     shell_words,
     use_config,
     widths_from,
+    with_columns,
 )
 from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
 from ratoon.cli.samples import (
+    print_preparation,
     read_samples,
     split,
     topology_from_groups,
@@ -52,6 +63,14 @@ def train(
     task: TaskOption = "auto",
     missing: MissingOption = "error",
     reading: ReadingOption = None,
+    duplicates: DuplicatesOption = None,
+    id_map: TrainingIdMapOption = None,
+    log2: PrepareLog2Option = "no",
+    normalize: NormalizeOption = "none",
+    group: GroupOption = None,
+    center_groups: CenterOption = False,
+    time: TimeOption = None,
+    event: EventOption = None,
     test: Annotated[
         float,
         typer.Option(
@@ -230,6 +249,12 @@ def train(
 
       ratoon train genes.csv --label outcome --test 0.3 --class-weight balanced
 
+      ratoon train array.txt --id-map probes.tsv --log2 auto --normalize quantile
+
+      ratoon train genes.csv --label outcome --group patient --test 0.3
+
+      ratoon train tumours.csv --time months --event status -o survival.ratoon
+
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
 
       ratoon train genes.csv --groups hallmark.gmt --within -o pathways.ratoon
@@ -265,12 +290,23 @@ def train(
         "early_stopping": early_stopping or None,
         "random_state": seed,
         "n_jobs": threads,
+        "prepare": prepare_from(log2, normalize, center=center_groups, group=group),
     }
     if is_first:
         _check_outputs(output, report, checkpoint)
     checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
     samples = with_labels(
-        read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
+        read_samples(
+            data,
+            label,
+            missing,
+            quiet=quiet,
+            task=task,
+            reading=with_columns(
+                reading, group=group, time=time, event=event, duplicates=duplicates, id_map=id_map
+            ),
+        ),
+        data,
     )
     given["topology"] = topology_from_groups(
         samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
@@ -464,6 +500,7 @@ def _show_result(
         ],
     )
     print_text(estimator.report_.how)
+    print_preparation(estimator)
     if held_out is not None:
         kind = "accuracy" if training.class_names is not None else "R squared"
         print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")

@@ -21,6 +21,7 @@ from ratoon.committee.problem import Problem, Standardisation
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
+from ratoon.samples.groups import grouped_folds
 from ratoon.topology import Topology
 
 N_FOLDS, N_FOLDS_OF_MANY = 10, 4
@@ -136,6 +137,10 @@ def _cross_validate(
 def _folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
     """Assign samples to folds, stratified by class where there are classes."""
     rng = derive_generator(seed, "folds", 0)
+    if problem.together is not None:
+        codes = np.unique(problem.together, return_inverse=True)[1].astype(np.int64)
+        if codes.max() > 0:
+            return grouped_folds(codes, problem.groups, n_folds, rng)
     groups = np.zeros(problem.n_samples, np.int64) if problem.groups is None else problem.groups
     order = np.concatenate(
         [rng.permutation(np.flatnonzero(groups == g)) for g in rng.permutation(np.unique(groups))]

@@ -39,6 +39,8 @@ class Problem:
         Class of every sample, used to stratify the folds; None for regression.
     kind : {"softmax", "sigmoid", "squared"}
         How outputs are interpreted: one class of several, independent labels, or numbers.
+    together : ndarray of shape (n_samples,), optional
+        Samples with the same number stay in the same fold.
     """
 
     x: Any
@@ -46,6 +48,7 @@ class Problem:
     weights: Array
     groups: NDArray[np.int64] | None
     kind: str
+    together: NDArray[np.int64] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -65,6 +68,7 @@ class Problem:
             self.weights[rows],
             None if self.groups is None else self.groups[rows],
             self.kind,
+            None if self.together is None else self.together[rows],
         )
 
     def centred_targets(self) -> tuple[Array, Array]:

@@ -5,12 +5,13 @@ The result is a `Dataset` whose ``X`` is `DiskRows`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.dataset import Dataset, Naming
 from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.h5ad import (
     bytes_on_disk,
@@ -32,7 +33,8 @@ from ratoon.datasets.formats.tenx_h5 import tenx_groups
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.datasets.tables.survival import survival_from
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 from ratoon.samples.on_disk_csr import CsrReader, DiskCsrRows
 
@@ -66,7 +68,14 @@ def can_stay_on_disk(path: Path, *, on_disk: bool | Literal["auto"] = "auto") ->
 
 
 def open_stored(
-    path: str | Path, *, label: str | None = None, matrix: str | None = None, task: Task = "auto"
+    path: str | Path,
+    *,
+    label: str | None = None,
+    matrix: str | None = None,
+    task: Task = "auto",
+    group: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
 ) -> Dataset:
     """Open a table that is too large for memory; samples are read when they are needed.
 
@@ -82,6 +91,9 @@ def open_stored(
         For HDF5, the array with the samples, or the layer of ``.h5ad``, if it is not ``X``.
     task : {"auto", "classification", "regression"}
         Whether labels are classes or a continuous target.
+    group, time, event : str, optional
+        Arrays, or columns of ``obs``, with the group of each sample, and for survival its time and
+        event.  Not for ``.npy``.
 
     Returns
     -------
@@ -105,13 +117,36 @@ def open_stored(
     path = Path(path)
     if not path.is_file():
         raise InvalidInputError(f"{path}: no such file.")
+    named = tuple(name for name in (group, time, event) if name is not None)
     if path.suffix == ".npy":
+        if named:
+            raise InvalidParameterError(
+                f"{path}: a .npy file has no columns besides the samples, so there is no"
+                f" {named[0]!r}."
+            )
         return _open_npy(path, label, task)
+    if (time is None) != (event is None):
+        raise InvalidParameterError("`time` and `event` are given together or not at all.")
     with open_hdf5(path) as file:
         is_anndata = {"obs", "var"} <= set(file)
+        columns = {name: _column(file, name, path, is_anndata) for name in named}
+    opened = _open_h5ad if is_anndata else _open_hdf5
+    data = opened(path, label, matrix, task)
+    if time is not None and event is not None:
+        y = survival_from(columns[time], columns[event], str(path), time, event)
+        data = replace(data, y=y, class_names=None)
+    if group is not None:
+        data = replace(data, groups=tuple(map(str, columns[group])), group_column=group)
+    names = [label, *named] if label is not None else named
+    return replace(data, naming=Naming(label=label or "", columns=tuple(names))) if names else data
+
+
+def _column(file: Any, name: str, path: Path, is_anndata: bool) -> list[Any]:
+    """Return a column of ``obs``, or an array."""
     if is_anndata:
-        return _open_h5ad(path, label, matrix, task)
-    return _open_hdf5(path, label, matrix, task)
+        return list(read_frames(file, path, ReadOptions(label=name)).labels or ())
+    found: list[Any] = load(child(file, name, path), path, Limits()).reshape(-1).tolist()
+    return found
 
 
 def _open_npy(path: Path, label: str | None, task: Task) -> Dataset:

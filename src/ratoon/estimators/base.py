@@ -18,7 +18,7 @@ from ratoon import guard
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
-from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
+from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set, with_groups
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
@@ -38,9 +38,12 @@ from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import GuidedSET, warn_if_all_full
 from ratoon.network import SparseMLP
+from ratoon.preparation import Preparation
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
+from ratoon.samples.groups import hold_out_groups, warn_if_confounded
+from ratoon.samples.prepared import learn_preparation, prepared
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
@@ -67,6 +70,8 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
 class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
+    preparation_: Preparation | None
+
     # ------------------------------------------------------------------------------- fitting
 
     @classmethod
@@ -86,6 +91,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         sample_weight: Any = None,
         eval_set: Any = None,
         report: str | PathLike[str] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Train on samples ``X`` with targets ``y``.
 
@@ -104,6 +110,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         report : path, optional
             HTML file to write about the network, with its score on the validation data or, without
             any, on the training data.  Needs ``ratoon[report]``.
+        groups : array-like of shape (n_samples,), optional
+            Group of each sample, such as its patient or batch; by default those of a `Dataset`.
+            Samples of a group stay together where early stopping holds samples out and in the
+            folds of the closed form.  A warning is given if the groups give the classes away.
 
         Returns
         -------
@@ -114,10 +124,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             fresh = not (self.warm_start and hasattr(self, "_state"))
             y = targets_or_labels(X, y)
             if report is None:
-                return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
+                return self._fit(X, y, sample_weight, eval_set, fresh=fresh, groups=groups)
             check_report_path(report)
-            self._fit(X, y, sample_weight, eval_set, fresh=fresh)
-            write_fit_report(self, report, X, y, eval_set)
+            self._fit(X, y, sample_weight, eval_set, fresh=fresh, groups=groups)
+            write_fit_report(self, report, X, y, eval_set, groups)
             return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
@@ -147,6 +157,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         fresh: bool,
         one_epoch: bool = False,
         classes: Any = None,
+        groups: Any = None,
     ) -> Self:
         self._checked_parameters()
         if isinstance(self.evolution, MissingStrategy):
@@ -154,7 +165,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
-        labelled = self._labelled(X, y, sample_weight, reset=fresh)
+        labelled = with_groups(self._labelled(X, y, sample_weight, reset=fresh), X, groups)
         if fresh:
             if hasattr(self, "feature_names_in_"):
                 check_storable(text_array(list(map(str, self.feature_names_in_))), "feature names")
@@ -172,6 +183,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             image_shape=_image_shape(X, earlier),
         )
         settings = resolve(self, shape, call)
+        if fresh:
+            self.naming_ = X.naming if isinstance(X, Dataset) else None
+            if labelled.groups is not None:
+                strata = self._strata(labelled.y)
+                warn_if_confounded(labelled.groups.codes, strata, stacklevel=4)
         if settings.is_closed_form:
             return self._solve(labelled, eval_set, settings, shape, seed)
         return self._train(
@@ -202,6 +218,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
                 file=sys.stderr,
                 flush=True,
             )
+        labelled = self._prepared(labelled, settings, None)
         committee, record = solve(
             labelled.x,
             self._encode(labelled.y, 0.0, "y"),
@@ -209,6 +226,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             self._strata(labelled.y),
             self._loss(),
             seed,
+            None if labelled.groups is None else labelled.groups.codes,
         )
         network = committee.network
         validation = self._validation(labelled, None, eval_set, network)
@@ -244,7 +262,12 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")
             strata = self._strata(labelled.y)
-            held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
+            fraction = settings.validation_fraction
+            if labelled.groups is None:
+                held = hold_out(labelled.n_samples, fraction, generator, strata)
+            else:
+                held = hold_out_groups(labelled.groups.codes, strata, fraction, generator)
+        labelled = self._prepared(labelled, settings, held)
         evolution = settings.evolution
         if isinstance(evolution, GuidedSET) and evolution.strength is None:
             found = self._strengths("f", labelled, held)
@@ -278,6 +301,22 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         if relay is not None:
             relay.finish()
         return self
+
+    def _prepared(self, labelled: Labelled, settings: Settings, held: Rows | None) -> Labelled:
+        """Return samples as `prepare` asks; learned from the training rows of the first fit."""
+        if not hasattr(self, "_state"):
+            self.preparation_ = None
+            if settings.prepare is not None:
+                rows = np.delete(np.arange(labelled.n_samples), [] if held is None else held)
+                of = labelled.groups
+                self.preparation_ = learn_preparation(
+                    labelled.x,
+                    settings.prepare,
+                    rows,
+                    None if of is None else (of.codes, of.names),
+                    "" if of is None else of.column,
+                )
+        return labelled.prepared(self.preparation_)
 
     def _begin(
         self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
@@ -378,8 +417,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
     def _forget(self) -> None:
         """Remove the last fit: its network and the classes of a new fit must not be mixed."""
-        for name in ("_state", "network_", "settings_", "member_shares_"):
+        for name in ("_state", "network_", "settings_", "member_shares_", "naming_"):
             self.__dict__.pop(name, None)
+        self.preparation_ = None
         self.__dict__.pop("cross_validated_outputs_", None)
 
     def _publish(self, state: TrainingState) -> None:
@@ -431,7 +471,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         if held is not None:
             validation = labelled.take(held)
         elif eval_set is not None:
-            validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
+            given = parts_of_eval_set(eval_set)
+            validation = self._labelled(*given, reset=False)
+            if self.preparation_ is not None and self.preparation_.centres:
+                validation = with_groups(validation, given[0], None)
+            validation = validation.prepared(self.preparation_)
             self._refuse_sparse_if_centred(validation.x, network)
         else:
             return None
@@ -456,7 +500,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return raw outputs of the network."""
         check_is_fitted(self)
-        x = checked_samples(self, X, reset=False, streamed=True)
+        x = self._read_prepared(X)
         network: SparseMLP = self.network_
         n_threads = threads_for(self.n_jobs, network.n_connections * min(x.n_rows, _ROWS_AT_ONCE))
         if x.is_sparse and network.scaling.shift is not None:
@@ -471,6 +515,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
                 "predictions are not finite: X holds values far outside those of training."
             )
         return outputs.astype(np.float64)
+
+    def _read_prepared(self, X: Any) -> Samples:
+        """Return samples to predict, prepared as those of training."""
+        x = checked_samples(self, X, reset=False, streamed=True)
+        return prepared(x, self.preparation_, getattr(X, "groups", None))
 
     def save(self, path: str | Path, *, optimizer: bool = True) -> None:
         """Write the estimator to one safe file, which `ratoon.load` reads.

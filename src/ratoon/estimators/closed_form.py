@@ -32,6 +32,7 @@ def solve(
     groups: NDArray[np.int64] | None,
     loss: str,
     seed: int,
+    together: NDArray[np.int64] | None = None,
 ) -> tuple[Committee, EpochRecord]:
     """Fit a committee to encoded targets, and describe that as one epoch of a history."""
     started = time.perf_counter()
@@ -41,7 +42,7 @@ def solve(
     counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(counted > 0)
     goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
-    whole = Problem(x.values(np.float32), goal, counted, groups, kind)
+    whole = Problem(x.values(np.float32), goal, counted, groups, kind, together)
     # Hundreds of small products: a second BLAS thread costs more than it saves, and on a busy
     # machine a hundred times more.
     problem = whole if rows.size == len(counted) else whole.take(rows)

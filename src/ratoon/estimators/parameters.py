@@ -22,6 +22,7 @@ from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
 from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
+from ratoon.preparation import as_prepare
 from ratoon.samples.augment import Augment, as_augment
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
@@ -184,6 +185,14 @@ def _augment(owner: str, name: str, value: Any) -> None:
     del name
     try:
         as_augment(value)
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"{owner}: {error}") from None
+
+
+def _prepare(owner: str, name: str, value: Any) -> None:
+    del name
+    try:
+        as_prepare(value)
     except InvalidParameterError as error:
         raise InvalidParameterError(f"{owner}: {error}") from None
 
@@ -471,6 +480,7 @@ PARAMETERS: dict[str, Parameter] = {
     "topology": Parameter(_topology, open_values=_UNSET),
     "scale": Parameter(one_of((*SCALES, None))),
     "clip": Parameter(not_negative, open_values=_BY_PRESET),
+    "prepare": Parameter(_prepare, in_closed_form=True, open_values=_UNSET),
     "label_smoothing": Parameter(_FRACTION, open_values=_BY_PRESET),
     "early_stopping": Parameter(boolean),
     "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),

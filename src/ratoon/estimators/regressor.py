@@ -119,6 +119,10 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         features that are constant in training are read as 0.
     clip : float, optional
         Largest magnitude of a feature after scaling; 0 for no limit.
+    prepare : str or Prepare, optional
+        How samples are prepared before the network sees them, learned from the training rows, kept
+        in the file and applied by every prediction: ``"log2"``, ``"log2=auto"``, ``"quantile"``,
+        ``"center_groups"`` or several of them separated by commas; see `ratoon.Prepare`.
     early_stopping : bool, default=False
         Whether to stop when the score on validation data no longer rises.
     validation_fraction : float, default=0.1
@@ -223,6 +227,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         topology: Any = None,
         scale: str | None = "standard",
         clip: float | None = None,
+        prepare: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
@@ -267,6 +272,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.topology = topology
         self.scale = scale
         self.clip = clip
+        self.prepare = prepare
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

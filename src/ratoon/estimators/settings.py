@@ -28,6 +28,7 @@ from ratoon.evolution import Strategy, make_strategy, parameters_of
 from ratoon.initialise import connections_wanted
 from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
+from ratoon.preparation import Prepare, as_prepare
 from ratoon.samples.augment import Augment
 
 CLOSED_FORM = "closed form"
@@ -39,7 +40,7 @@ SMALL_PROBLEM = 4_000_000
 
 NETWORK = (
     *("hidden_layer_sizes", "epsilon", "density", "activation", "slope", "dropout"),
-    *("init", "output_init", "scale", "clip", "dtype"),
+    *("init", "output_init", "scale", "clip", "dtype", "prepare"),
 )
 """Settings that a network keeps for ever."""
 
@@ -117,6 +118,7 @@ class Settings:
     given_topology: tuple[bool, ...]
     connections: tuple[int, ...]
     augment: Augment | None = None
+    prepare: Prepare | None = None
 
     @property
     def is_closed_form(self) -> bool:
@@ -302,6 +304,7 @@ def resolve(
         else tuple(layer is not None for layer in topology),
         connections=connections,
         augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
+        prepare=as_prepare(given["prepare"]),
     )
     in_closed_form, reason = _solves(owner, given, changed, shape, call)
     if in_closed_form:
@@ -533,6 +536,8 @@ def _is_valid(name: str, value: Any) -> bool:
         return isinstance(value, tuple(OPTIMIZERS.values()))
     if kind == "Augment":
         return isinstance(value, Augment)
+    if kind == "Prepare":
+        return isinstance(value, Prepare)
     if kind == "Strategy":
         return hasattr(value, "schedule") and hasattr(value, "rewire")
     if kind.startswith("tuple"):

@@ -186,6 +186,11 @@ class DiskRows(Samples):
         return self.n_rows * self.n_features
 
     @property
+    def row_numbers(self) -> Rows | None:
+        """Rows of the reader that these are; None for all."""
+        return self._rows
+
+    @property
     def is_whole(self) -> bool:
         """Whether these are all rows of the reader, in their order."""
         return self._rows is None
