@@ -20,6 +20,7 @@ __all__ = [
     "SparseFeatureSelector",
     "SparseMLPClassifier",
     "SparseMLPRegressor",
+    "SparseMLPSurvival",
     "__version__",
     "load",
 ]
@@ -32,6 +33,7 @@ _LAZY = {
     "SparseFeatureSelector": "ratoon.estimators",
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
+    "SparseMLPSurvival": "ratoon.estimators",
     "load": "ratoon.estimators",
 }
 

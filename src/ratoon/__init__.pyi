@@ -5,6 +5,7 @@ from ratoon.estimators import SparseBernoulliRBM as SparseBernoulliRBM
 from ratoon.estimators import SparseFeatureSelector as SparseFeatureSelector
 from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
+from ratoon.estimators import SparseMLPSurvival as SparseMLPSurvival
 from ratoon.estimators import load as load
 from ratoon.samples.augment import Augment as Augment
 
@@ -16,6 +17,7 @@ __all__ = [
     "SparseFeatureSelector",
     "SparseMLPClassifier",
     "SparseMLPRegressor",
+    "SparseMLPSurvival",
     "__version__",
     "load",
 ]

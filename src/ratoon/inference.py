@@ -273,7 +273,7 @@ def _from_file(path: Path) -> Predictor:
             if name.startswith("preparation_")
         }
         preparation = Preparation.from_parts(content["preparation"], stored, layers[0].n_in)
-    loss = content["parameters"]["loss"]
+    loss = content["parameters"].get("loss")  # a survival model has none
     if loss == "auto" and "classes" in arrays:
         multilabel = content["targets"]["multilabel"]
         loss = "sigmoid_cross_entropy" if multilabel else "softmax_cross_entropy"

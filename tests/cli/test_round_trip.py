@@ -144,7 +144,9 @@ def test_a_file_predicts_its_own_samples(ratoon, values, tmp_path, kind, options
         options = options[:4] if kind is anndata else options[2:4]  # sparse
     label = [] if kind is gct else ["--label", "diagnosis"]
     model = tmp_path / "model.ratoon"
-    trained = ratoon("train", path, *label, *reading, *options, "-o", model, "--epochs", "100", "-q")
+    trained = ratoon(
+        "train", path, *label, *reading, *options, "-o", model, "--epochs", "100", "-q"
+    )
     assert trained.code == 0, trained.err
     of_sheet = [part for part in reading if "sample_sheet" in part or "on_disk" in part]
     again = ["--read", *of_sheet] if of_sheet else []

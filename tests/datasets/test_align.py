@@ -60,7 +60,7 @@ def test_several_columns_of_one_feature_are_averaged(sparse):
     found, how = align(data(sparse), ("TP53", "d"), id_map={"a": "TP53", "c": "TP53"})
     assert_array_equal(dense(found), [[2, 4], [6, 8]])
     assert how.n_averaged == 1
-    assert "1 averaged over several columns" in str(how)
+    assert "1 combined from several columns" in str(how)
 
 
 def test_a_repeated_name_is_refused_only_if_it_is_required():

@@ -196,6 +196,27 @@ def fractions_from(text: str | None) -> list[float] | None:
     return fractions
 
 
+def times_from(text: str | None) -> list[float]:
+    """Return the times in text such as ``12,24``.
+
+    Examples
+    --------
+    >>> times_from("12,24"), times_from(None)
+    ([12.0, 24.0], [])
+    """
+    if text is None:
+        return []
+    try:
+        times = [float(part) for part in text.split(",")]
+    except ValueError:
+        times = []
+    if not times or not np.isfinite(times).all() or min(times) < 0:
+        raise InvalidParameterError(
+            f"--survival-at must be times separated by commas, such as 12,24; got {text!r}."
+        )
+    return times
+
+
 # ------------------------------------------------------------------------------------ strategies
 
 

@@ -20,9 +20,17 @@ from ratoon.cli.options import (
     QuietOption,
     ReadingOption,
     input_errors,
+    times_from,
 )
 from ratoon.cli.output import check_file, check_picture, print_csv, save_picture, write_csv
-from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
+from ratoon.cli.samples import (
+    load_model,
+    matched,
+    read_samples,
+    score_name,
+    task_of,
+    with_labels,
+)
 from ratoon.cli.terminal import count, print_json, print_note, print_table
 from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.errors import InvalidParameterError
@@ -40,6 +48,14 @@ def predict(
             "--probabilities", "-p", help="Add a column with the probability of each class."
         ),
     ] = False,
+    survival_at: Annotated[
+        str | None,
+        typer.Option(
+            "--survival-at",
+            help="For a survival model: add the probability to have no event until these times,"
+            " such as 12,24.",
+        ),
+    ] = None,
     label: LabelOption = None,
     missing: MissingOption = "error",
     reading: ReadingOption = None,
@@ -61,6 +77,8 @@ def predict(
 
       ratoon predict lung.ratoon new.csv --probabilities -o labels.csv
 
+      ratoon predict survival.ratoon new.csv --survival-at 12,24,60
+
       ratoon predict lung.ratoon other.csv --id-map probes.csv --min-coverage 0.8
     """
     if output is not None:
@@ -70,6 +88,9 @@ def predict(
         raise InvalidParameterError(
             "--probabilities needs a classifier; this model is a regressor."
         )
+    times = times_from(survival_at)
+    if survival_at is not None and not hasattr(estimator, "event_times_"):
+        raise InvalidParameterError("--survival-at needs a survival model; this is another model.")
     samples = matched(
         estimator,
         samples,
@@ -81,11 +102,17 @@ def predict(
     with input_errors():
         predicted = estimator.predict(samples)
         names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
-        header = ["sample", *_target_names(predicted)]
+        is_survival = hasattr(estimator, "event_times_")
+        header = ["sample", *(["risk"] if is_survival else _target_names(predicted))]
         columns = [list(names), *np.atleast_2d(predicted.T).tolist()]
         if probabilities:
             header += [f"p({name})" for name in estimator.classes_]
             columns += np.asarray(estimator.predict_proba(samples)).T.tolist()
+        if survival_at is not None:
+            functions = estimator.predict_survival_function(samples)
+            for moment in times:
+                header.append(f"S({moment:g})")
+                columns.append([function(moment) for function in functions])
     rows = list(zip(*columns, strict=True))
     if as_json:
         print_json([dict(zip(header, row, strict=True)) for row in rows])
@@ -136,7 +163,8 @@ def evaluate(
             raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
         with input_errors():
             score = float(estimator.score(samples, samples.labels))
-        _show({"samples": samples.n_samples, "score": score}, as_json=as_json)
+        found: dict[str, Any] = {"samples": samples.n_samples, "score": score}
+        _show(found, name=score_name(estimator), as_json=as_json)
         return
     from ratoon.report import ConfusionMatrixDisplay
 
@@ -157,11 +185,10 @@ def evaluate(
     _show(result, as_json=as_json)
 
 
-def _show(result: dict[str, Any], *, as_json: bool) -> None:
+def _show(result: dict[str, Any], *, as_json: bool, name: str = "accuracy") -> None:
     if as_json:
         print_json(result)
         return
-    name = "accuracy" if "classes" in result else "R squared"
     print_table("", ["samples", name], [[result["samples"], f"{result['score']:.4f}"]])
     if "classes" in result:
         counts = zip(result["classes"], result["confusion_rows_predicted"], strict=True)
@@ -182,7 +209,7 @@ def _opened(
     needs_labels: bool = False,
 ) -> tuple[Any, Dataset]:
     estimator = load_model(model)
-    task = task_of(estimator)
+    task = task_of(estimator) if needs_labels else "auto"  # labels are not used
     samples = read_samples(
         data,
         label,

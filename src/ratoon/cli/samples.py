@@ -77,8 +77,10 @@ def _use_columns_of(
         options.setdefault("group", preparation.group_column)
     if naming is None:
         return label
-    if needs_labels and label is None:
+    if needs_labels and label is None and "time" not in options:
         label = naming.label or None
+        if naming.time and naming.event:
+            options.update(time=naming.time, event=naming.event)
     if may_ignore:
         used = {label, *(options.get(name) for name in ("group", "time", "event"))}
         unused = [name for name in naming.columns if name not in used]
@@ -162,6 +164,13 @@ def load_model(path: Path) -> Any:
 def task_of(estimator: Any) -> str:
     """Return the ``--task`` a fitted estimator was trained for."""
     return "classify" if hasattr(estimator, "classes_") else "regress"
+
+
+def score_name(estimator: Any) -> str:
+    """Return what the score of an estimator is called."""
+    if hasattr(estimator, "event_times_"):
+        return "concordance (Harrell's C)"
+    return "accuracy" if hasattr(estimator, "classes_") else "R squared"
 
 
 def how_it_was_fitted(estimator: Any) -> str:

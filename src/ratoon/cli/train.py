@@ -38,6 +38,7 @@ from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_o
 from ratoon.cli.samples import (
     print_preparation,
     read_samples,
+    score_name,
     split,
     topology_from_groups,
     with_labels,
@@ -350,9 +351,13 @@ def train(
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
     """Return the unfitted estimator for these labels with the options that were given."""
-    from ratoon import SparseMLPClassifier, SparseMLPRegressor
+    from ratoon import SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival
 
     options = {name: value for name, value in given.items() if value is not None}
+    if samples.is_survival:
+        if "class_weight" in options:
+            raise InvalidParameterError("--class-weight is for classification, not for survival.")
+        return SparseMLPSurvival(**options)
     if samples.class_names is not None:
         return SparseMLPClassifier(**options)
     if "class_weight" in options:
@@ -502,7 +507,7 @@ def _show_result(
     print_text(estimator.report_.how)
     print_preparation(estimator)
     if held_out is not None:
-        kind = "accuracy" if training.class_names is not None else "R squared"
+        kind = "accuracy" if training.class_names is not None else score_name(estimator)
         print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
     if quiet:
         return

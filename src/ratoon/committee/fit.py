@@ -94,7 +94,7 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
         replace(design, kinds=tuple(compress(design.kinds, kept))),
         derive_generator(seed, "committee"),
     )
-    network = _merge(
+    network = merge_members(
         members, list(temperature * shares[kept]), standardisation, -temperature * shift
     )
     by_name = {
@@ -119,7 +119,7 @@ def _cross_validate(
     outputs = np.zeros((*shape, n, n_outputs))
     total = np.zeros(shape)
     seen = np.zeros(n, dtype=bool)
-    folds = _folds(problem, N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS, seed)
+    folds = assign_folds(problem, N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS, seed)
     for fold in range(1 if problem.has_many_samples else int(folds.max()) + 1):
         validation, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         rng = derive_generator(seed, "fold", 0, fold)
@@ -134,7 +134,7 @@ def _cross_validate(
     return total / float((seen * problem.weights).sum()), outputs, seen
 
 
-def _folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
     """Assign samples to folds, stratified by class where there are classes."""
     rng = derive_generator(seed, "folds", 0)
     if problem.together is not None:
@@ -168,7 +168,7 @@ def _shares(problem: Problem, design: Design, errors: Array, n_validated: int) -
 # ------------------------------------------------------------------------------ merge
 
 
-def _merge(
+def merge_members(
     members: Iterable[Member],
     shares: Sequence[Array],
     standardisation: Standardisation,

@@ -224,10 +224,10 @@ def fit_members(
                 prior = pairs if np.count_nonzero(pairs) >= 2 else strength
             else:
                 prior = strength**kind.exponent * std ** (2 * kind.scale)
-            yield _fit_ridge(problem, standardisation, z, kind, _with_mean_1(prior), design, rng)
+            yield _fit_ridge(problem, standardisation, z, kind, with_mean_1(prior), design, rng)
 
 
-def _with_mean_1(prior: Array) -> Array:
+def with_mean_1(prior: Array) -> Array:
     """Return prior variances with a mean of 1, all equal where no feature has any."""
     if not prior.any():
         return np.ones_like(prior)

@@ -28,8 +28,8 @@ class Naming:
         Rule for several columns of one name: "mean", "max" or "first"; "keep" keeps all.
     id_map : tuple of (str, str)
         Pairs of a name in the file and a name of a feature, or several separated by ``///``.
-    label : str
-        Column with the labels, if it was named.
+    label, time, event : str
+        Columns with the labels, or with times and events, if they were named.
     columns : tuple of str
         All columns that were named and are not features: labels, groups, times, events, and those
         that were ignored.
@@ -39,6 +39,8 @@ class Naming:
     id_map: tuple[tuple[str, str], ...] = ()
     label: str = ""
     columns: tuple[str, ...] = ()
+    time: str = ""
+    event: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

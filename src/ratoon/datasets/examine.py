@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -195,7 +195,7 @@ def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examina
         duplicate_feature_names=_counts(data.feature_names),
         duplicate_samples=[[names[row] for row in group] for group in equal_samples],
         n_duplicate_features=n_equal_features,
-        findings=tuple(find_suspicious(data)),
+        findings=tuple(find_suspicious(replace(data, y=None) if data.is_survival else data)),
         notes=data.notes,
     )
 

@@ -153,6 +153,8 @@ def _naming(stored: Any) -> Naming | None:
         tuple((str(old), str(new)) for old, new in stored["id_map"]),
         str(stored["label"]),
         tuple(map(str, stored["columns"])),
+        str(stored["time"]),
+        str(stored["event"]),
     )
 
 

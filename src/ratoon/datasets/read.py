@@ -229,7 +229,12 @@ def read(
     named = tuple(name for name in (label, group, time, event) if isinstance(name, str))
     named = (*named, *options.ignore[:MOST_COLUMNS])
     if named:
-        naming = Naming(label=label if isinstance(label, str) else "", columns=named)
+        naming = Naming(
+            label=label if isinstance(label, str) else "",
+            columns=named,
+            time=time or "",
+            event=event or "",
+        )
         data = replace(data, naming=naming)
     if id_map is None and duplicate_features == "keep":
         return data

@@ -138,7 +138,8 @@ def open_stored(
     if group is not None:
         data = replace(data, groups=tuple(map(str, columns[group])), group_column=group)
     names = [label, *named] if label is not None else named
-    return replace(data, naming=Naming(label=label or "", columns=tuple(names))) if names else data
+    naming = Naming(label=label or "", columns=tuple(names), time=time or "", event=event or "")
+    return replace(data, naming=naming) if names else data
 
 
 def _column(file: Any, name: str, path: Path, is_anndata: bool) -> list[Any]:

@@ -11,3 +11,4 @@ from ratoon.estimators.files import save as save
 from ratoon.estimators.rbm import SparseBernoulliRBM as SparseBernoulliRBM
 from ratoon.estimators.regressor import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators.selectors import SparseFeatureSelector as SparseFeatureSelector
+from ratoon.estimators.survival import SparseMLPSurvival as SparseMLPSurvival

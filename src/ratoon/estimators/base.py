@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon import guard
+from ratoon.arrays import Array
+from ratoon.committee import Committee
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
@@ -37,6 +39,8 @@ from ratoon.estimators.strengths import strengths
 from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import GuidedSET, warn_if_all_full
+from ratoon.history import EpochRecord
+from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.preparation import Preparation
 from ratoon.rng import derive_generator, draw_root
@@ -47,6 +51,7 @@ from ratoon.samples.prepared import learn_preparation, prepared
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
+    CoxRunner,
     EarlyStopping,
     ProgressBar,
     Training,
@@ -200,6 +205,11 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             original=(X, y, sample_weight),
         )
 
+    def _preset_changes(self, shape: Shape) -> dict[str, Any]:
+        """Return values of parameters that differ from those of the preset."""
+        del shape
+        return {}
+
     def _why_epochs(self, *, one_epoch: bool) -> str:
         """Return why the fit needs epochs; empty if it does not."""
         if one_epoch:
@@ -219,15 +229,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
                 flush=True,
             )
         labelled = self._prepared(labelled, settings, None)
-        committee, record = solve(
-            labelled.x,
-            self._encode(labelled.y, 0.0, "y"),
-            self._weigh(labelled),
-            self._strata(labelled.y),
-            self._loss(),
-            seed,
-            None if labelled.groups is None else labelled.groups.codes,
-        )
+        committee, record = self._solved(labelled, seed)
         network = committee.network
         validation = self._validation(labelled, None, eval_set, network)
         if validation is not None:
@@ -240,7 +242,32 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._finished(labelled)
         return self
+
+    def _solved(self, labelled: Labelled, seed: int) -> tuple[Committee, EpochRecord]:
+        """Return the committee that solves the problem, and the record of the fit."""
+        return solve(
+            labelled.x,
+            self._encode(labelled.y, 0.0, "y"),
+            self._weigh(labelled),
+            self._strata(labelled.y),
+            self._loss(),
+            seed,
+            None if labelled.groups is None else labelled.groups.codes,
+        )
+
+    def _finished(self, labelled: Labelled) -> None:
+        """Learn what needs the fitted network, from prepared training samples."""
+
+    def _runner(self, targets: Array, weights: Array | None) -> CoxRunner | None:
+        """Return what takes the steps of a training instead of the native loop."""
+        del targets, weights
+        return None
+
+    def _validation_loss(self, outputs: Array, data: TrainingData) -> float:
+        """Return the loss of raw outputs on validation data."""
+        return mean_loss(self._loss(), outputs, data.targets, data.weights)
 
     def _train(
         self,
@@ -300,6 +327,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._run(training, n_epochs=1 if one_epoch else None)
         if relay is not None:
             relay.finish()
+        self._finished(labelled)
         return self
 
     def _prepared(self, labelled: Labelled, settings: Settings, held: Rows | None) -> Labelled:
@@ -375,15 +403,26 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             n_threads=settings.n_threads,
             augment=settings.augment,
         )
+        targets = self._encode(labelled.y, settings.label_smoothing, "y")
+        weights = self._weigh(labelled)
+        runner = self._runner(targets, weights)
         data = TrainingData.of(
             labelled.x,
-            self._encode(labelled.y, settings.label_smoothing, "y"),
+            # A runner puts gradients there.
+            targets if runner is None else np.zeros((labelled.n_samples, self._n_outputs())),
             network.dtype,
-            weights=self._weigh(labelled),
+            weights=weights if runner is None else None,
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
         )
         training = Training(
-            state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
+            state,
+            data,
+            plan,
+            validation=validation,
+            scorer=self._score,
+            callbacks=callbacks,
+            runner=runner,
+            loss_of=self._validation_loss,
         )
         if settings.n_iter_no_change is None:
             training.stopping = None  # one of an earlier call keeps its best network
@@ -500,7 +539,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return raw outputs of the network."""
         check_is_fitted(self)
-        x = self._read_prepared(X)
+        return self._outputs_of(self._read_prepared(X))
+
+    def _outputs_of(self, x: Samples) -> NDArray[np.float64]:
+        """Return raw outputs of prepared samples."""
         network: SparseMLP = self.network_
         n_threads = threads_for(self.n_jobs, network.n_connections * min(x.n_rows, _ROWS_AT_ONCE))
         if x.is_sparse and network.scaling.shift is not None:

@@ -24,6 +24,7 @@ from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
 from ratoon.preparation import as_prepare
 from ratoon.samples.augment import Augment, as_augment
+from ratoon.survival import TIES
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
@@ -458,6 +459,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "dropout": Parameter(_FRACTION, _hidden_layer),
     "loss": Parameter(_text, in_closed_form=True),
+    "ties": Parameter(one_of(TIES), in_closed_form=True),
     "solver": Parameter(_solver, in_closed_form=True, open_values=_BY_PRESET),
     "learning_rate_init": Parameter(positive, open_values=_UNSET),
     "learning_rate": Parameter(_schedule, open_values=_BY_PRESET),

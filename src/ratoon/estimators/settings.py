@@ -243,7 +243,7 @@ def resolve(
     owner = type(estimator).__name__
     given: dict[str, Any] = estimator.get_params(deep=False)
     changed = changed_parameters(estimator)
-    preset = {**ALWAYS, **PRESETS[given["preset"]](shape)}
+    preset = {**ALWAYS, **PRESETS[given["preset"]](shape), **estimator._preset_changes(shape)}
 
     def choice(name: str) -> Any:
         return preset[name] if is_open(given[name]) else given[name]
@@ -331,7 +331,7 @@ def _solves(
     """
     solver = given["solver"]
     for_training = [name for name in changed if not PARAMETERS[name].in_closed_form]
-    if given["loss"] not in ("auto", *CLOSED_FORM_LOSSES):
+    if given.get("loss", "auto") not in ("auto", *CLOSED_FORM_LOSSES):
         for_training.append("loss")
     if call.continues is not None:
         return False, "it continues from the network of an earlier fit"

@@ -30,6 +30,7 @@ from ratoon.estimators.settings import (
     settings_to_plain,
     upgrade_parameters,
 )
+from ratoon.estimators.survival import SparseMLPSurvival
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.preparation import Preparation
@@ -43,6 +44,7 @@ from ratoon.topology import Within
 ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
     "SparseMLPClassifier": SparseMLPClassifier,
     "SparseMLPRegressor": SparseMLPRegressor,
+    "SparseMLPSurvival": SparseMLPSurvival,
 }
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
@@ -220,6 +222,8 @@ def _prepared_parts(estimator: BaseSparseMLP, arrays: dict[str, Array]) -> dict[
             "duplicates": naming.duplicates,
             "label": naming.label,
             "columns": list(naming.columns),
+            "time": naming.time,
+            "event": naming.event,
         }
         if naming.id_map:
             for name, texts in zip(_MAP, zip(*naming.id_map, strict=True), strict=True):
@@ -233,9 +237,10 @@ _MAP = ("id_map_from", "id_map_to")
 def _naming_from(stored: Any, arrays: dict[str, Array]) -> Naming | None:
     if stored is None:
         return None
-    fields = Fields(stored, "naming", {"duplicates", "label", "columns"})
+    fields = Fields(stored, "naming", {"duplicates", "label", "columns", "time", "event"})
     how = fields.choice("duplicates", get_args(Duplicates))
-    names = [fields["label"], *fields.listing("columns", 0, 200)]
+    single = [fields[name] for name in ("label", "time", "event")]
+    names = [*single, *fields.listing("columns", 0, 200)]
     if not all(isinstance(name, str) for name in names):
         raise FormatError("naming: names of columns must be text")
     columns = [arrays.pop(name) for name in _MAP if name in arrays]
@@ -244,7 +249,7 @@ def _naming_from(stored: Any, arrays: dict[str, Array]) -> Naming | None:
     if any(column.ndim != 1 or column.dtype.kind not in "OU" for column in columns):
         raise FormatError("the ID map must be of text")
     pairs = tuple(zip(*(map(str, column) for column in columns), strict=True))
-    return Naming(how, pairs, names[0], tuple(names[1:]))
+    return Naming(how, pairs, names[0], tuple(names[3:]), names[1], names[2])
 
 
 def _warn_of_unknown_class(stored: Any) -> None:

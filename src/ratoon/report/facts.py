@@ -29,6 +29,8 @@ def data_facts(data: Dataset) -> list[tuple[str, str]]:
     if data.class_names is not None:
         counts = ", ".join(f"{name}: {count}" for name, count in data.class_counts.items())
         facts.append(("classes", counts))
+    elif data.is_survival and data.y is not None:
+        facts.append(("events", f"{int(data.y['event'].sum())} of {data.n_samples}"))
     elif data.y is not None and data.y.size:
         facts.append(("target", f"{data.y.min():.4g} to {data.y.max():.4g}"))
     if data.source:
@@ -84,10 +86,11 @@ def evaluate(estimator: Any, data: Dataset | None) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         started = time.perf_counter()
-        predicted = estimator.predict(data.X)
+        samples = data.X if data.groups is None else data  # a model may centre groups
+        predicted = estimator.predict(samples)
         seconds = time.perf_counter() - started
         if data.class_names is None or not hasattr(estimator, "classes_"):
-            return {"score": float(estimator.score(data.X, data.y)), "seconds": seconds}
+            return {"score": float(estimator.score(samples, data.y)), "seconds": seconds}
     # Labels may be numbers in the model and text in the data; compare them as text.
     truth, guess = np.asarray(data.labels, dtype=str), np.asarray(predicted).astype(str)
     names = [str(name) for name in estimator.classes_]

@@ -22,6 +22,7 @@ from ratoon.report.facts import (
 )
 from ratoon.report.layers import ConnectionCountDisplay, DegreeDisplay
 from ratoon.report.style import inline_svg
+from ratoon.report.survival import survival_section
 from ratoon.storage.atomic import write_file
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -122,6 +123,7 @@ def render_report(
         pictures=pictures,
         solved=estimator.solver_ == "closed form",
         how=estimator.report_.how,
+        survival=_survival(estimator, data, jinja2.utils.markupsafe.Markup),
         matrix=matrix_rows(confusion) if confusion is not None else None,
         features=ranked_features(estimator, data, top, selector),
         stability=stability_facts(selector),
@@ -129,6 +131,11 @@ def render_report(
         repeat=repeat_facts(estimator, command),
     )
     return text
+
+
+def _survival(estimator: Any, data: Dataset | None, mark: Any) -> dict[str, Any] | None:
+    found = survival_section(estimator, data)
+    return None if found is None else {**found, "picture": mark(found["picture"])}
 
 
 def _draw(estimator: Any) -> dict[str, str]:
@@ -186,7 +193,8 @@ def _headline(estimator: Any, data: Dataset | None, found: dict[str, Any]) -> li
     if found:
         classifies = "confusion" in found
         score = f"{100 * found['score']:.1f} %" if classifies else f"{found['score']:.3f}"
-        figures.append(("accuracy" if classifies else "R squared", score))
+        numeric = "concordance" if hasattr(estimator, "event_times_") else "R squared"
+        figures.append(("accuracy" if classifies else numeric, score))
     if data is not None:
         figures.append(("samples", f"{data.n_samples:,}"))
     figures += [
