@@ -46,6 +46,7 @@ def read_samples(
         )
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
+    path, label = known_file(path, label)
     options = reading_options(reading)
     on_disk = options.pop(ON_DISK, "auto")
     with shell_words():
@@ -106,6 +107,45 @@ def _open_on_disk(
         **known,
         task=TASKS[task],  # type: ignore[arg-type]
     )
+
+
+def known_file(path: Path, label: str | None) -> tuple[Path, str | None]:
+    """Return the file of a public data set that was downloaded, where a path is its name.
+
+    The label is that of the registry, unless another is given.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name is known and its file is not here.
+    """
+    from ratoon.datasets.public.fetch import DownloadError, fetch, known_or_geo
+
+    name = str(path)
+    if path.exists() or path.suffix or path.parent != Path():
+        return path, label
+    try:
+        entry = known_or_geo(name)
+    except InvalidParameterError as error:
+        hint = str(error).split("?")[0].rpartition("did you mean ")[2]
+        near = f" Did you mean the data set {hint}?" if "did you mean" in str(error) else ""
+        raise InvalidInputError(f"{path}: no such file.{_files_like(path)}{near}") from None
+    try:
+        found = fetch(entry, offline=True)
+    except DownloadError:
+        raise InvalidInputError(
+            f"{name} is a public data set that is not on this computer.\n"
+            f"  Download it first: ratoon data fetch {name}"
+        ) from None
+    return found, label or entry.options.get("label")
+
+
+def _files_like(path: Path) -> str:
+    from difflib import get_close_matches
+
+    names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    found = get_close_matches(path.name, names, n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def refuse_on_disk(options: dict[str, Any], path: Path) -> None:
