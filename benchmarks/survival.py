@@ -93,8 +93,8 @@ def coxnet(x: Any, y: Any, l1_ratio: float) -> Any:
         for number, alpha in enumerate(path):
             risk = model.predict(x[test], alpha=alpha)
             scores[number] += concordance(y[test], risk)
-    best = path[int(np.argmax(scores))]
-    return CoxnetSurvivalAnalysis(alphas=[best], **options).fit(x, y)
+    # Every penalty of the path starts from the one before; `predict` uses the last.
+    return CoxnetSurvivalAnalysis(alphas=path[: int(np.argmax(scores)) + 1], **options).fit(x, y)
 
 
 def ridge(x: Any, y: Any) -> Any:

@@ -15,6 +15,7 @@ __version__ = "1.0.0rc1"
 __all__ = [
     "Augment",
     "Prepare",
+    "SamplePreparer",
     "SparseAutoencoderSelector",
     "SparseBernoulliRBM",
     "SparseFeatureSelector",
@@ -28,6 +29,7 @@ __all__ = [
 _LAZY = {
     "Augment": "ratoon.samples.augment",
     "Prepare": "ratoon.preparation",
+    "SamplePreparer": "ratoon.estimators",
     "SparseAutoencoderSelector": "ratoon.estimators",
     "SparseBernoulliRBM": "ratoon.estimators",
     "SparseFeatureSelector": "ratoon.estimators",

@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 from ratoon import SparseMLPSurvival, load
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.evolution import RigL
 from ratoon.inference import Predictor
 from ratoon.optimizers import SGD
 from ratoon.survival import CoxLoss, concordance_index
@@ -212,7 +213,7 @@ def test_early_stopping_watches_the_concordance():
     assert with_set.validation_scores_[-1] == pytest.approx(with_set.score(x[150:], y[150:]))
 
 
-@pytest.mark.parametrize("strategy", ["set", "rigl", "snfs", "static"])
+@pytest.mark.parametrize("strategy", ["set", RigL(every=10), "snfs", "static"], ids=str)
 def test_strategies_rewire_survival_networks(strategy):
     x, y = samples(p=40)
     model = SparseMLPSurvival(
