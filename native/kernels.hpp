@@ -56,6 +56,11 @@ struct TileKind {
 };
 constexpr Index kSmallSide = 16384;
 
+// A connection in a run of an output or input: what it connects it to, and its slot.
+struct Link {
+    std::uint32_t other, slot;
+};
+
 constexpr Index kScanRows = 4;  // inputs looked at together
 constexpr Index kPanel = 16;    // outputs of a panel, looked at together
 
@@ -96,6 +101,16 @@ struct Kernels {
     // dx[input] += w * dy[output] with the weight as it was before.
     void (*backward)(Rule rule, const Packed* packed, Values<T> values, Index n, const T* x,
                      const T* dy, T* dx, Index lanes, const Step<T>& step, TileKind kind);
+    // Both for wide minibatches, run by run: y is overwritten for the outputs first <= i < last,
+    // with the bias added; gradients of the slots, added to what is there if `add`, and dx, where
+    // it is given, for the inputs first <= i < last.  Inputs with a 0 in `live`, where it is given,
+    // are left out.
+    void (*forward_runs)(const Link* links, const Index* starts, Index first, Index last,
+                         const T* weights, const T* bias, const T* x, const std::uint8_t* live,
+                         T* y, Index lanes);
+    void (*backward_runs)(const Link* links, const Index* starts, Index first, Index last,
+                          const T* weights, T* gradients, bool add, const T* x, const T* dy, T* dx,
+                          Index lanes);
     // Both for a strip of a narrow layer given as masks, and at most eight samples in rows of
     // eight; null where there are none.  sums[output] is overwritten, and so is dx.
     void (*masked_forward)(const Masked& strip, const T* weights, const T* x, Index n_samples,

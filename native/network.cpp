@@ -26,15 +26,28 @@ template <typename T>
 Network<T>::Network(std::vector<Layer<T>> layers, const Loss<T>& loss, int n_threads,
                     std::shared_ptr<Pace> pace)
     : layers_(std::move(layers)),
+      block_lanes_(0),
       loss_(&loss),
       pace_(std::move(pace)),
       most_threads_(std::max(1, n_threads)),
-      n_threads_(most_threads_) {}
+      n_threads_(most_threads_) {
+    Index widest = n_in();
+    for (const Layer<T>& layer : layers_) widest = std::max(widest, layer.topology->grid().n_out);
+    block_lanes_ = block_for(widest);
+}
 
 template <typename T>
 Network<T>::~Network() = default;
 
 // ---------------------------------------------------------------------------------- memory
+
+template <typename T>
+Index Network<T>::block_for(Index widest) {
+    constexpr Index kFewest = 32, kMost = 128, kNumbers = Index(1) << 18;
+    Index lanes = kMost;
+    while (lanes > kFewest && widest * lanes > kNumbers) lanes /= 2;
+    return lanes;
+}
 
 template <typename T>
 void Network<T>::prepare(Index batch, bool training) {
@@ -72,9 +85,10 @@ void Network<T>::forget_call() {
 
 template <typename T>
 Index Network<T>::workspace_bytes(const std::vector<Index>& widths, Index batch, int n_threads) {
-    const Index lanes = batch == 1 ? 1 : padded_to_lanes(std::min(batch, kBlock));
+    const Index block = block_for(*std::max_element(widths.begin(), widths.end()));
+    const Index lanes = batch == 1 ? 1 : padded_to_lanes(std::min(batch, block));
     // Several threads load the next minibatch while this one is trained on.
-    Index rows = n_threads > 1 && batch <= kBlock ? widths[0] : 0, widest = 0;
+    Index rows = n_threads > 1 && batch <= block ? widths[0] : 0, widest = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
         rows += widths[i];
         if (i > 0) widest = std::max(widest, widths[i]);
@@ -91,21 +105,21 @@ void Network<T>::load(const Minibatch<T>& batch) {
         activations_[0] = Buffer<T>(n_in() * capacity_, Use::recurring);
     }
     if (batch.samples->is_sparse()) return load_csr(batch);
-    const SideTasks tasks = loading(batch, rows(0));
+    const SideTasks tasks = loading(batch, rows(0), lanes_);
     run_tasks(tasks.n, n_in() * batch.size() / 8, n_threads_, tasks.task);
 }
 
 // What turns dense samples into rows of neurons, in tasks that threads can share.
 template <typename T>
-SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
-    const Index chunk = 4096, n_features = n_in(), n = batch.size(), lanes = lanes_;
+SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out, Index lanes) const {
+    const Index chunk = 4096, n_features = batch.samples->n_features, n = batch.size();
     const Augment& augment = batch.samples->augment;
     const auto tasks = [&]<typename X>(const DenseRows<X>& dense) {
         const auto function = load_of<X>(kernels<T>());
         std::vector<const X*> pointers;
         pointers.reserve(std::size_t(n));
         for (const Index row : batch.order) pointers.push_back(dense.data + row * dense.stride);
-        if (augment.is_used()) return augmenting(batch, std::move(pointers), function, out);
+        if (augment.is_used()) return augmenting(batch, std::move(pointers), function, out, lanes);
         return SideTasks{divided_up(n_features, chunk),
                          [=, how = batch.how, pointers = std::move(pointers)](Index c) {
                              function(pointers.data(), n, c * chunk,
@@ -127,8 +141,8 @@ SideTasks Network<T>::loading(const Minibatch<T>& batch, T* out) const {
 template <typename T>
 template <typename X, typename Function>
 SideTasks Network<T>::augmenting(const Minibatch<T>& batch, std::vector<const X*> images,
-                                 Function function, T* out) const {
-    const Index chunk = 1024, n_features = n_in(), n = batch.size(), lanes = lanes_;
+                                 Function function, T* out, Index lanes) const {
+    const Index chunk = 1024, n_features = n_in(), n = batch.size();
     std::vector<Augment::Change> changes;
     changes.reserve(std::size_t(n));
     for (const Index row : batch.order) changes.push_back(batch.samples->augment.change_of(row));

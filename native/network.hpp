@@ -108,12 +108,22 @@ class Network {
     static Index workspace_bytes(const std::vector<Index>& widths, Index batch, int n_threads);
 
   private:
-    // Wider minibatches are split into blocks of this many samples: the rows of a tile then still
+    // Wider minibatches are split into blocks of this many samples: the rows of a layer then still
     // fit the cache, and working memory does not grow with the minibatch.
-    static constexpr Index kBlock = 32;
+    static Index block_for(Index widest);
     // Rows that are finished together; this many stay in the first-level cache.
     static constexpr Index kRowsAtOnce = 256;
 
+    // predict() for many dense samples: every thread takes blocks of them through all layers.
+    struct Workspace;
+    class Workspaces;
+    bool suits_bulk(const Samples& samples) const;
+    void predict_in_bulk(const Samples& samples, const Standardize<T>& how, std::size_t n_layers,
+                         T* out, const Interrupted& interrupted);
+    bool pass_in_blocks(const Samples& samples, const Standardize<T>& how, std::size_t from,
+                        std::size_t to, T* out, const Interrupted& interrupted);
+    void pass_block(const Minibatch<T>& block, std::size_t from, std::size_t to, Workspace& space,
+                    T* out) const;
     void prepare(Index batch, bool training);
     // Frees the temporary state of one call.  Sparse input writes back its copies of the weights.
     void forget_call();
@@ -123,10 +133,10 @@ class Network {
         ~Leaving() { network.forget_call(); }
     };
     void load(const Minibatch<T>& batch);
-    SideTasks loading(const Minibatch<T>& batch, T* out) const;
+    SideTasks loading(const Minibatch<T>& batch, T* out, Index lanes) const;
     template <typename X, typename Function>
     SideTasks augmenting(const Minibatch<T>& batch, std::vector<const X*> images, Function function,
-                         T* out) const;
+                         T* out, Index lanes) const;
     void load_csr(const Minibatch<T>& batch);
     void forward_layer(std::size_t l, bool training);
     void finish_rows(std::size_t l, Index first, Index last, bool training);
@@ -154,6 +164,7 @@ class Network {
     T* delta(std::size_t l) { return deltas_[l % 2].data(); }
 
     std::vector<Layer<T>> layers_;
+    Index block_lanes_;  // samples per block
     const Loss<T>* loss_;
     std::shared_ptr<Pace> pace_;
     int most_threads_;

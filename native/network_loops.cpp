@@ -72,11 +72,11 @@ template <typename T>
 double Network<T>::add_gradients(const Minibatch<T>& batch, double total_weight,
                                  std::span<T* const> of_weights, std::span<T* const> of_biases) {
     double total = 0;
-    for (Index at = 0; at < batch.size(); at += kBlock) {
-        const Minibatch<T> block = batch.part(at, kBlock);
+    for (Index at = 0; at < batch.size(); at += block_lanes_) {
+        const Minibatch<T> block = batch.part(at, block_lanes_);
         const GradientSink<T> sink{at == 0 ? Rule::store : Rule::add, {}, of_weights, of_biases};
         prepare(block.size(), true);
-        block_ = std::uint64_t(at / kBlock);
+        block_ = std::uint64_t(at / block_lanes_);
         load(block);
         for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
         total += output_error(block, total_weight);
@@ -122,7 +122,7 @@ EpochResult Network<T>::train(const Minibatch<T>& epoch, Index batch, Rule rule,
         sparse_ = std::make_unique<SparseInput<T>>(*layers_[0].topology, first_layer);
         sparse_->begin(rule, steps);
     }
-    const bool in_blocks = std::min(batch, n) > kBlock && sparse_ == nullptr;
+    const bool in_blocks = std::min(batch, n) > block_lanes_ && sparse_ == nullptr;
     block_ = 0;
     if (!in_blocks) prepare(std::min(batch, n), true);
     // Several threads load the next minibatch when the first of them runs out of tiles to update;
@@ -146,8 +146,9 @@ EpochResult Network<T>::train(const Minibatch<T>& epoch, Index batch, Rule rule,
         } else {
             if (!is_loaded) load(minibatch);
             const Minibatch<T> following = epoch.part(at + batch, batch);
-            const SideTasks next =
-                ahead && following.size() > 0 ? loading(following, ahead_.data()) : SideTasks{};
+            const SideTasks next = ahead && following.size() > 0
+                                       ? loading(following, ahead_.data(), lanes_)
+                                       : SideTasks{};
             loss = fused_step(minibatch, {rule, step, {}, {}}, next);
             is_loaded = next.n > 0;
             if (is_loaded) std::swap(activations_[0], ahead_);
@@ -182,12 +183,13 @@ double Network<T>::gradients(const Minibatch<T>& batch, std::span<T* const> of_w
 template <typename T>
 void Network<T>::predict(const Samples& samples, const Standardize<T>& how, Index stop_after,
                          T* out, const Interrupted& interrupted) {
+    const std::size_t n_layers = stop_after < 0 ? layers_.size() : std::size_t(stop_after) + 1;
+    if (suits_bulk(samples)) return predict_in_bulk(samples, how, n_layers, out, interrupted);
     Watch watch(interrupted);
     // Wide enough to reuse every index, narrow enough that huge layers keep their rows in memory.
     Index widest = n_in();
     for (const auto& layer : layers_) widest = std::max(widest, layer.topology->grid().n_out);
     const Index batch = std::min(samples.n_rows, widest > 2000000 ? Index(8) : Index(32));
-    const std::size_t n_layers = stop_after < 0 ? layers_.size() : std::size_t(stop_after) + 1;
     const Index width = layers_[n_layers - 1].topology->grid().n_out;
     if (samples.n_rows == 0) return;
     prepare(batch, false);

@@ -40,6 +40,17 @@ struct Samples {
         return std::holds_alternative<CsrRows<float>>(rows) ||
                std::holds_alternative<CsrRows<double>>(rows);
     }
+    // Rows first .. first + n of dense samples.
+    Samples part(Index first, Index n) const {
+        Samples some = *this;
+        some.n_rows = n;
+        std::visit(
+            [&](auto& dense) {
+                if constexpr (requires { dense.stride; }) dense.data += first * dense.stride;
+            },
+            some.rows);
+        return some;
+    }
     template <typename T>
     bool suit() const {
         return !is_sparse() || std::holds_alternative<CsrRows<T>>(rows);

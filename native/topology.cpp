@@ -140,6 +140,22 @@ void Topology::expand(Index* inputs, Index* outputs) const {
     }
 }
 
+const Runs& Topology::runs(Runs::Of which) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto& found = runs_[int(which)];
+    if (found == nullptr) found = std::make_unique<const Runs>(*this, which);
+    return *found;
+}
+
+const Runs* Topology::runs_if_frequent(Runs::Of which) const {
+    constexpr int kEnough = 3;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (runs_[int(which)] == nullptr && ++times_asked_[int(which)] < kEnough) return nullptr;
+    }
+    return &runs(which);
+}
+
 void Topology::degrees(Index* of_inputs, Index* of_outputs) const {
     std::fill_n(of_inputs, grid_.n_in, 0);
     std::fill_n(of_outputs, grid_.n_out, 0);

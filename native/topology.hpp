@@ -9,11 +9,13 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "common.hpp"
+#include "runs.hpp"
 
 namespace ratoon {
 
@@ -127,6 +129,11 @@ class Topology {
     // How many connections each input and each output has.
     void degrees(Index* of_inputs, Index* of_outputs) const;
 
+    // The connections output by output, or input by input; made when first asked for, and kept.
+    const Runs& runs(Runs::Of which) const;
+    // The same once it was asked for several times, and null before: a few passes do not pay.
+    const Runs* runs_if_frequent(Runs::Of which) const;
+
     // Only for code that builds valid topologies by construction (rewire.cpp).
     struct Trusted {};
     Topology(Trusted, const Grid& grid, std::vector<Index> starts, Buffer<Packed> packed)
@@ -136,6 +143,9 @@ class Topology {
     Grid grid_;
     std::vector<Index> starts_;
     Buffer<Packed> packed_;
+    mutable std::mutex mutex_;
+    mutable std::unique_ptr<const Runs> runs_[2];
+    mutable int times_asked_[2] = {0, 0};
 };
 
 using TopologyPtr = std::shared_ptr<const Topology>;

@@ -13,19 +13,29 @@ from sklearn.feature_selection import f_classif, mutual_info_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from ratoon import SparseAutoencoderSelector, SparseFeatureSelector
-from ratoon.estimators.selectors import _default_estimator
+from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
+from ratoon.estimators.selectors import rewired_network
 
 Array = NDArray[Any]
 
 
-def networks(x: Array, y: Array, seed: int) -> Array:
+def halves(x: Array, y: Array, seed: int) -> Array:
     return SparseFeatureSelector(random_state=seed).fit(x, y).strength_
 
 
-def never_rewired(x: Array, y: Array, seed: int) -> Array:
-    model = _default_estimator(y).set_params(evolution="static")
-    return SparseFeatureSelector(estimator=model, random_state=seed).fit(x, y).strength_
+def one_model(x: Array, y: Array, seed: int) -> Array:
+    return SparseMLPClassifier(random_state=seed).fit(x, y).feature_importances_
+
+
+def first_layer(x: Array, y: Array, seed: int) -> Array:
+    """Rank by the definition of `feature_importances_` in earlier versions."""
+    return SparseMLPClassifier(random_state=seed).fit(x, y).feature_strength()
+
+
+def rewired(x: Array, y: Array, seed: int) -> Array:
+    """Rank by the definition of `SparseFeatureSelector` in earlier versions."""
+    how = {"n_repeats": 5, "resample": "folds", "propagate": True, "random_state": seed}
+    return SparseFeatureSelector(estimator=rewired_network(y), **how).fit(x, y).strength_
 
 
 def autoencoder(x: Array, y: Array, seed: int) -> Array:
@@ -59,8 +69,10 @@ def chance(x: Array, y: Array, seed: int) -> Array:
 
 
 METHODS: dict[str, Callable[[Array, Array, int], Array]] = {
-    "SparseFeatureSelector": networks,
-    "the same, never rewired": never_rewired,
+    "SparseFeatureSelector": halves,
+    "feature_importances_": one_model,
+    "before: weights of the first layer": first_layer,
+    "before: rewired networks": rewired,
     "SparseAutoencoderSelector (no labels)": autoencoder,
     "ANOVA F": anova,
     "l1 logistic": l1_logistic,
@@ -68,6 +80,17 @@ METHODS: dict[str, Callable[[Array, Array, int], Array]] = {
     "mutual information": mutual_information,
     "chance": chance,
 }
+
+SHOWN = (
+    "SparseFeatureSelector",
+    "feature_importances_",
+    "before: weights of the first layer",
+    "before: rewired networks",
+    "ANOVA F",
+    "l1 logistic",
+    "random forest",
+)
+"""Methods that are run unless others are named."""
 
 
 def ranked(method: str, x: Array, y: Array, seed: int) -> Array:

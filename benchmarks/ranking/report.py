@@ -15,15 +15,14 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-SHOWN = (10, 50, 200)
 STYLE = {
     "SparseFeatureSelector": ("C3", "o", 2.4),
-    "SparseAutoencoderSelector (no labels)": ("C1", "D", 1.4),
+    "feature_importances_": ("C1", "D", 1.6),
+    "before: weights of the first layer": ("C5", "P", 1.2),
+    "before: rewired networks": ("C6", "X", 1.2),
     "ANOVA F": ("C0", "s", 1.4),
     "l1 logistic": ("C2", "v", 1.4),
     "random forest": ("C4", "^", 1.4),
-    "mutual information": ("C5", "P", 1.4),
-    "chance": ("0.6", ".", 1.2),
 }
 
 Rows = list[dict[str, Any]]
@@ -62,11 +61,12 @@ def recovery_table(rows: Rows) -> str:
         f"Precision at k in %, mean of {'/'.join(map(str, sorted(counts)))} generated sets of each"
         f" kind (seeds from {FIRST_SEED}); k is the number of informative features.",
         "",
-        f"| method | {' | '.join(kinds)} | median CPU seconds |",
-        "|---|" + "---|" * (len(kinds) + 1),
+        f"| method | {' | '.join(kinds)} | mean | median CPU seconds |",
+        "|---|" + "---|" * (len(kinds) + 2),
     ]
     for name in methods:
-        cells = [f"{mean(parts[kind], name, None, numbers[kind]):.1f}" for kind in kinds]
+        values = [mean(parts[kind], name, None, numbers[kind]) for kind in kinds]
+        cells = [f"{value:.1f}" for value in (*values, float(np.mean(values)))]
         seconds = np.median([row["cpu_seconds"] for row in rows if row["method"] == name])
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.2f} |")
     return "\n".join(lines) + "\n"
@@ -80,18 +80,25 @@ def panel_table(rows: Rows) -> str:
     parts = {name: [row for row in rows if row["data"] == name] for name in sets}
     numbers = {name: complete_numbers(parts[name], methods) for name in sets}
     n_splits = ", ".join(f"{name} {len(numbers[name])}" for name in sets)
-    columns = [f"{name}, {k}" for name in sets for k in SHOWN]
     lines = [
         "Test accuracy in % of a support vector machine on the first k features, ranked by the"
-        f" training rows; splits of two thirds to one third: {n_splits}. Columns: set, k.",
+        f" training rows; splits of two thirds to one third: {n_splits}. First the mean over the"
+        " sets by k, then that over k by set.",
         "",
-        f"| ranking | {' | '.join(columns)} | mean |",
-        "|---|" + "---|" * (len(columns) + 1),
+        f"| ranking | {' | '.join(f'k = {k}' for k in SIZES)} | mean | {' | '.join(sets)} |",
+        "|---|" + "---|" * (len(SIZES) + len(sets) + 1),
     ]
     for method in methods:
-        values = [mean(parts[name], method, k, numbers[name]) for name in sets for k in SHOWN]
-        cells = " | ".join(f"{value:.1f}" for value in values)
-        lines.append(f"| {method} | {cells} | {np.nanmean(values):.1f} |")
+        by_k = [
+            float(np.mean([mean(parts[name], method, k, numbers[name]) for name in sets]))
+            for k in SIZES
+        ]
+        by_set = [
+            float(np.mean([mean(parts[name], method, k, numbers[name]) for k in SIZES]))
+            for name in sets
+        ]
+        cells = " | ".join(f"{value:.1f}" for value in (*by_k, float(np.mean(by_k)), *by_set))
+        lines.append(f"| {method} | {cells} |")
     whole = [f"{name} {mean(parts[name], ALL, None, numbers[name]):.1f}" for name in sets]
     lines += ["", f"With all features: {', '.join(whole)}."]
     return "\n".join(lines) + "\n"
@@ -102,7 +109,7 @@ def draw(rows: Rows, path: Path) -> None:
     rows = [row for row in rows if row["study"] == "panels"]
     sets = [name for name in PANEL_SETS if any(row["data"] == name for row in rows)]
     figure, places = plt.subplots(
-        2, -(-(len(sets) + 1) // 2), figsize=(11.5, 6.4), layout="constrained"
+        3, -(-(len(sets) + 1) // 3), figsize=(12.5, 9.0), layout="constrained"
     )
     for name, axes in zip(sets, places.flat, strict=False):
         part = [row for row in rows if row["data"] == name]

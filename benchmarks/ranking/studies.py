@@ -17,8 +17,20 @@ from ranking.methods import ranked
 from ratoon.datasets import make_interactions, make_microarray
 
 FIRST_SEED = 100
-SIZES = (5, 10, 20, 50, 100, 200)
-PANEL_SETS = ("colon", "lymphoma", "ALLAML", "TOX-171", "madelon")
+SIZES = (5, 10, 20, 50)
+PANEL_SETS = (
+    "colon",
+    "lymphoma",
+    "ALLAML",
+    "TOX-171",
+    "ALL_BCRABL",
+    "arcene",
+    "subramanian",
+    "gordon",
+    "christensen",
+    "khan",
+    "madelon",
+)
 ALL = "all features"
 
 GENERATED: dict[str, Callable[[int], Any]] = {

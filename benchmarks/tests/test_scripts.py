@@ -29,6 +29,8 @@ SCRIPTS = (
     "strategies",
     "strategies_accuracy",
     "boltzmann",
+    "wide",
+    "genes",
 )
 TOX = Path(__file__).parents[3] / "shared" / "data" / "TOX-171.mat"
 

@@ -122,6 +122,21 @@ struct Elu {
     }
 };
 
+// ReLU with a cap.  With dropout an output does not show whether it was the cap.
+template <int cap>
+struct CappedRelu {
+    static constexpr const char* name = cap == 6 ? "relu6" : "relu32";
+    static constexpr DerivedFrom derived_from = DerivedFrom::input;
+    template <typename T>
+    static T value(T z, T) {
+        return z < 0 ? T(0) : z > cap ? T(cap) : z;
+    }
+    template <typename T>
+    static T chain(T d, T z, T) {
+        return z > 0 && z < cap ? d : T(0);
+    }
+};
+
 template <typename A>
 concept InVectors = A::in_vectors;
 
@@ -173,7 +188,8 @@ constexpr ActivationKernel<T> kActivation = {.name = A::name,
 
 // The place in this table is the activation's number; the first is kIdentity.
 template <typename T>
-constexpr ActivationKernel<T> kActivations[] = {kActivation<Identity, T>,  kActivation<Relu, T>,
-                                                kActivation<LeakyRelu, T>, kActivation<Tanh, T>,
-                                                kActivation<Logistic, T>,  kActivation<AllRelu, T>,
-                                                kActivation<Silu, T>,      kActivation<Elu, T>};
+constexpr ActivationKernel<T> kActivations[] = {
+    kActivation<Identity, T>,      kActivation<Relu, T>,     kActivation<LeakyRelu, T>,
+    kActivation<Tanh, T>,          kActivation<Logistic, T>, kActivation<AllRelu, T>,
+    kActivation<Silu, T>,          kActivation<Elu, T>,      kActivation<CappedRelu<6>, T>,
+    kActivation<CappedRelu<32>, T>};

@@ -162,7 +162,11 @@ void forward_narrow(const Packed* packed, const T* weights, Index n, const T* x,
     if (lanes == 8) return narrow_columns<T, 1, true>(packed, weights, n, x, y, 8);
     if (lanes == 16) return narrow_columns<T, 2, true>(packed, weights, n, x, y, 16);
     if (lanes == 32) return narrow_columns<T, 4, true>(packed, weights, n, x, y, 32);
-    for (Index column = 0; column < lanes; column += 8) {
+    Index column = 0;
+    for (; column + 32 <= lanes; column += 32) {
+        narrow_columns<T, 4, false>(packed, weights, n, x + column, y + column, lanes);
+    }
+    for (; column < lanes; column += 8) {
         narrow_columns<T, 1, false>(packed, weights, n, x + column, y + column, lanes);
     }
 }

@@ -26,6 +26,7 @@ namespace {
 #include "update.hpp"
 #include "forward.hpp"
 #include "backward.hpp"
+#include "runs.hpp"
 #include "masked.hpp"
 #include "non_zeros.hpp"
 #include "normal.hpp"
@@ -41,6 +42,8 @@ Kernels<T> table() {
         .forward = forward<T>,
         .forward_narrow = forward_narrow<T>,
         .backward = backward<T>,
+        .forward_runs = forward_runs<T>,
+        .backward_runs = backward_runs<T>,
         .forward_non_zero = forward_non_zero<T>,
         .backward_non_zero = backward_non_zero<T>,
         .update = update<T>,

@@ -24,6 +24,8 @@ __all__ = [
     "SparseMLPSurvival",
     "__version__",
     "load",
+    "skops_trusted",
+    "table_encoder",
 ]
 
 _LAZY = {
@@ -37,6 +39,8 @@ _LAZY = {
     "SparseMLPRegressor": "ratoon.estimators",
     "SparseMLPSurvival": "ratoon.estimators",
     "load": "ratoon.estimators",
+    "skops_trusted": "ratoon.estimators",
+    "table_encoder": "ratoon.estimators",
 }
 
 

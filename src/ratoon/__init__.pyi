@@ -8,6 +8,8 @@ from ratoon.estimators import SparseMLPClassifier as SparseMLPClassifier
 from ratoon.estimators import SparseMLPRegressor as SparseMLPRegressor
 from ratoon.estimators import SparseMLPSurvival as SparseMLPSurvival
 from ratoon.estimators import load as load
+from ratoon.estimators import skops_trusted as skops_trusted
+from ratoon.estimators import table_encoder as table_encoder
 from ratoon.preparation import Prepare as Prepare
 from ratoon.samples.augment import Augment as Augment
 
@@ -24,4 +26,6 @@ __all__ = [
     "SparseMLPSurvival",
     "__version__",
     "load",
+    "skops_trusted",
+    "table_encoder",
 ]

@@ -84,6 +84,15 @@ def _elu_onnx(graph: GraphBuilder, z: str, slope: float) -> str:
     )
 
 
+def _capped(cap: float) -> Activation:
+    return Activation(
+        lambda z, _: np.clip(z, 0, z.dtype.type(cap)),
+        lambda graph, z, _: graph.add(
+            "Clip", z, graph.constant(0.0, typed=True), graph.constant(cap, typed=True)
+        ),
+    )
+
+
 ACTIVATIONS = {
     "identity": Activation(lambda z, _: z, lambda graph, z, _: z),
     "relu": Activation(lambda z, _: np.maximum(z, 0), lambda graph, z, _: graph.add("Relu", z)),
@@ -96,5 +105,7 @@ ACTIVATIONS = {
         lambda graph, z, _: graph.add("Mul", z, graph.add("Sigmoid", z)),
     ),
     "elu": Activation(_elu, _elu_onnx, slope=1.0),
+    "relu6": _capped(6.0),
+    "relu32": _capped(32.0),
 }
 """Activations by name."""

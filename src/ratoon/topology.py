@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -342,6 +342,8 @@ class Within:
         Connections can move to the rest; at 1 there is nothing to evolve.
     start : SciPy sparse matrix or Topology, optional
         The initial connections; all of them must be allowed.
+    names : sequence of str, default=()
+        Names of the first outputs, for example of the pathways that the neurons are.
 
     Examples
     --------
@@ -353,6 +355,7 @@ class Within:
     matrix: Any
     density: float = 0.5
     start: Any = None
+    names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("matrix", "start"):

@@ -171,3 +171,32 @@ def test_two_splits_of_strategies_have_no_p_value_and_the_table_fits_80_columns(
     assert "0.00 " not in done.out
     assert "-0.0 " not in done.out
     assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_a_comparison_can_end_with_a_page(tmp_path, capsys, monkeypatch):
+    from ratoon.cli import compare
+
+    monkeypatch.setattr(compare, "networks", lambda: {"ratoon": lambda seed: GaussianNB()})
+    page = tmp_path / "page.html"
+    given = ["compare", str(few_samples(tmp_path)), "--folds", "3", "--repeats", "2", "--json"]
+    given += ["--rivals", "ridge,largest", "--permutations", "1", "--report", str(page)]
+    assert main(given) == 0
+    rows = {row["method"]: row for row in json.loads(capsys.readouterr().out)["methods"]}
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<figure><svg class="chart rows"') == 2
+    mean = 100 * rows["ridge"]["accuracy"]
+    assert f"<td>{mean:.1f} ±" in text
+    assert "difference to ratoon" in text
+    assert "How to repeat it" in text
+    assert f"--report {page}" in text
+
+
+def test_strategies_can_end_with_a_page(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    given = ["compare-strategies", str(few_samples(tmp_path)), "--strategies", "static,set"]
+    given += ["--splits", "5", "--epochs", "2", "--hidden", "8", "-q", "--report", str(page)]
+    assert main(given) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Strategies on few.csv" in text
+    assert "difference to static" in text
+    assert main([*given[:-1], str(tmp_path / "absent" / "page.html")]) == 1

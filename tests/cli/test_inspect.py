@@ -44,3 +44,25 @@ def test_inspect_refuses_other_files(ratoon, tmp_path):
     (tmp_path / "text").write_text("no model")
     outcome = ratoon("inspect", tmp_path / "text")
     assert (outcome.code, "Traceback" in outcome.err) == (1, False)
+
+
+def test_inspect_names_the_groups_that_are_neurons(ratoon, table, tmp_path):
+    sets, path = tmp_path / "sets.gmt", tmp_path / "m.ratoon"
+    sets.write_text("low\tx\tgene0\tgene1\nhigh\tx\tgene2\tgene3\tgene4\n")
+    how = ["--label", "outcome", "--groups", sets, "--within", "-q", "-o", path]
+    assert ratoon("train", table, *how).code == 0
+    outcome = ratoon("inspect", path)
+    assert "strongest groups" in outcome.out
+    groups = json.loads(ratoon("inspect", path, "--json").out)["groups"]
+    assert {group["group"] for group in groups} == {"low", "high"}
+
+
+def test_inspect_prints_a_model_card(ratoon, model):
+    outcome = ratoon("inspect", model, "--card")
+    assert outcome.code == 0
+    assert outcome.out.startswith("---\nlibrary_name: ratoon\n")
+    assert "| classes | ill, well |" in outcome.out
+    assert "gene0" in outcome.out
+    refused = ratoon("inspect", model, "--card", "--json")
+    assert refused.code == 1
+    assert "--card and --json" in refused.err

@@ -166,16 +166,49 @@ def test_a_model_with_numeric_classes_is_scored_on_text_labels(ratoon, tmp_path)
     clf.save(tmp_path / "m.ratoon")
     np.savez(tmp_path / "data.npz", X=x, y=y)
     outcome = ratoon("evaluate", tmp_path / "m.ratoon", tmp_path / "data.npz", "--json")
-    assert json.loads(outcome.out)["score"] == clf.score(x, y)
+    assert json.loads(outcome.out)["training_score"] == clf.score(x, y)
 
 
 def test_regressors_are_scored_by_r_squared(ratoon, regressor):
     data = regressor.parent / "numbers.npz"
     outcome = ratoon("evaluate", regressor, data)
     assert "R squared" in outcome.out
-    assert json.loads(ratoon("evaluate", regressor, data, "--json").out)["score"] > 0.8
+    found = json.loads(ratoon("evaluate", regressor, data, "--json").out)
+    assert found["training_score"] > 0.8
+    assert found["score"] is None
     outcome = ratoon("evaluate", regressor, data, "--picture", "x.png")
     assert (outcome.code, "--picture needs a classifier" in outcome.err) == (1, True)
+
+
+def test_training_samples_are_known_and_do_not_count(ratoon, tmp_path):
+    everything = write_table(tmp_path / "all.csv", n=60, seed=5)
+    lines = everything.read_text().splitlines()
+    part = tmp_path / "part.csv"
+    part.write_text("\n".join(lines[:39]) + "\n")
+    model = tmp_path / "m.ratoon"
+    train = ["train", part, "--label", "outcome", "-q", "--cv", "none", "-o", model]
+    assert ratoon(*train).code == 0
+    evaluate = ["evaluate", model, everything, "--label", "outcome"]
+    found = json.loads(ratoon(*evaluate, "--json").out)
+    assert (found["training_samples"], found["new_samples"]) == (38, 22)
+    assert found["scores"]["n_samples"] == 22
+    assert sum(map(sum, found["confusion_rows_predicted"])) == 22
+    clf = package.load(model)
+    data = package.datasets.read(everything, label="outcome")
+    new = data.take(range(38, 60))
+    assert found["score"] == clf.score(new, new.labels)
+    seen = data.take(range(38))
+    assert found["training_score"] == clf.score(seen, seen.labels)
+    text = " ".join(ratoon(*evaluate).out.split())
+    assert "38 of 60 samples were used for training; accuracy on the 22 others is" in text
+    assert "(does not describe new samples)" in text
+    text = " ".join(ratoon("evaluate", model, part, "--label", "outcome").out.split())
+    assert "All 38 samples were used for training" in text
+
+    assert ratoon(*train, "--no-fingerprints").code == 0
+    outcome = ratoon(*evaluate)
+    assert "It is not known whether" in outcome.err
+    assert json.loads(ratoon(*evaluate, "--json").out)["training_samples"] is None
 
 
 def test_samples_without_labels_cannot_be_scored(ratoon, model, new):

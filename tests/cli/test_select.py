@@ -41,7 +41,11 @@ def test_the_table_names_strength_stability_and_direction(genes, tmp_path, capsy
     assert len({row["feature"] for row in rows} & informative) >= 4
     assert all(row["direction"].startswith("highest in class") for row in rows)
     assert picture.stat().st_size > 0
-    assert "Stability index" in capsys.readouterr().err
+    assert set(rows[0]) >= {"importance", "stability", "difference", "statistic", "fdr"}
+    printed = capsys.readouterr().err
+    assert "Stability index" in printed
+    assert "expected number of false ones among them: at most" in printed
+    assert "on the 60 rows given" in printed
 
 
 def test_json_is_one_document(genes, capsys):
@@ -49,6 +53,8 @@ def test_json_is_one_document(genes, capsys):
     found = json.loads(capsys.readouterr().out)
     assert len(found["features"]) == 3
     assert -1.0 <= found["stability_index"] <= 1.0
+    assert set(found["stable"]["features"]) <= {row["feature"] for row in found["features"]}
+    assert found["stable"]["expected_false"] == pytest.approx(3**2 / (150 * 0.8))
 
 
 def test_no_labels_are_needed_without_supervision(genes, tmp_path):

@@ -29,7 +29,7 @@ def test_a_table_with_times_and_events_gives_a_survival_model(ratoon, table, tmp
         "-o", model, "--json",
     )  # fmt: skip
     assert trained.code == 0, trained.err
-    assert json.loads(trained.out)["test_score"] > 0.7
+    assert json.loads(trained.out)["concordance_of_held_out_samples"] > 0.7
     predicted = ratoon("predict", model, table, "--survival-at", "0,12", "-q")
     assert predicted.code == 0, predicted.err
     header, *rows = csv.reader(io.StringIO(predicted.out))

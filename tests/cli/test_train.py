@@ -12,6 +12,8 @@ import pytest
 
 import ratoon as package
 from ratoon.cli import main
+from ratoon.cli.estimate import planned_cv
+from ratoon.datasets import read
 from ratoon.estimators.state import MissingStrategyWarning, UnsavedParameterWarning
 from ratoon.evolution import RigL
 from ratoon.storage import CheckpointDirectory
@@ -32,7 +34,7 @@ def test_a_model_is_written_and_reported(ratoon, table, tmp_path):
     outcome = ratoon("train", table, *QUICK, "-o", tmp_path / "m.ratoon", "--test", "0.25")
     assert outcome.code == 0
     assert "96" in outcome.out, "connections of the first layer: 3 * (12 + 20)"
-    assert "accuracy on 15 held-out samples" in outcome.out
+    assert "scores on 15 held-out samples" in outcome.out
     assert "trained for 3 epochs with Adam" in " ".join(outcome.out.split())
     assert "labels from column 'outcome'" in outcome.err
     assert f"The model is in {tmp_path / 'm.ratoon'}" in outcome.err
@@ -95,25 +97,79 @@ def test_the_estimator_is_fitted_to_the_data_set_itself(ratoon, table, monkeypat
         return fit(self, X, *args, **kwargs)
 
     monkeypatch.setattr(package.SparseMLPClassifier, "fit", spy)
-    assert ratoon("train", table, *QUICK).code == 0
+    assert ratoon("train", table, *QUICK, "--cv", "none").code == 0
     [data] = given
     assert data.feature_names == tuple(f"gene{k}" for k in range(12))
     assert data.class_names == ("ill", "well")
 
 
 def test_test_samples_are_scored_and_not_trained_on(ratoon, table, monkeypatch):
-    rows = {}
-    for name in ("fit", "score"):
-        called = getattr(package.SparseMLPClassifier, name)
+    trained = []
+    called = package.SparseMLPClassifier.fit
 
-        def spy(self, X, *args, name=name, called=called, **kwargs):
-            rows[name] = set(X.sample_names)
-            return called(self, X, *args, **kwargs)
+    def spy(self, X, *args, **kwargs):
+        trained.append(set(X.sample_names))
+        return called(self, X, *args, **kwargs)
 
-        monkeypatch.setattr(package.SparseMLPClassifier, name, spy)
-    assert ratoon("train", table, *QUICK, "--test", "0.25").code == 0
-    assert (len(rows["fit"]), len(rows["score"])) == (45, 15)
-    assert not rows["fit"] & rows["score"]
+    monkeypatch.setattr(package.SparseMLPClassifier, "fit", spy)
+    found = json.loads(ratoon("train", table, *QUICK, "--test", "0.25", "--json").out)
+    [names] = trained
+    assert (len(names), len(found["test_sample_names"])) == (45, 15)
+    assert not names & set(found["test_sample_names"])
+    assert found["test_score"] == found["test_scores"]["accuracy"]["value"]
+    assert found["test_scores"]["n_samples"] == 15
+    assert found["cross_validation"] is None
+
+
+def test_without_a_test_set_the_score_is_estimated_by_cross_validation(ratoon, table):
+    outcome = ratoon("train", table, *QUICK)
+    assert "by 5-fold cross-validation, repeated 3 times" in " ".join(outcome.out.split())
+    assert "count every sample once" in outcome.err
+    found = json.loads(ratoon("train", table, *QUICK, "--json").out)
+    estimate = found["cross_validation"]
+    assert (estimate["n_samples"], estimate["n_repeats"]) == (60, 3)
+    assert 0.0 < estimate["accuracy"]["low"] < estimate["accuracy"]["high"] < 1.0
+    again = json.loads(ratoon("train", table, *QUICK, "--json").out)["cross_validation"]
+    assert again == estimate
+    assert (
+        json.loads(ratoon("train", table, *QUICK, "--json", "--cv", "none").out)["cross_validation"]
+        is None
+    )
+    both = json.loads(ratoon("train", table, *QUICK, "--json", "--cv", "3", "--test", "0.2").out)
+    assert both["cross_validation"]["n_samples"] == 48
+    assert both["test_scores"]["n_samples"] == 12
+
+
+def test_long_trainings_are_not_repeated_unless_asked(table):
+    samples = read(table, label="outcome")
+    model = package.SparseMLPClassifier((2000,), density=1.0, max_iter=9999)
+    planned = planned_cv("auto", model, samples, has_test=False)
+    assert planned.cv == "none"
+    assert "--cv 5x1" in planned.reason
+    assert planned_cv("5x3", model, samples, has_test=False).cv == "5x3"
+    assert planned_cv("auto", package.SparseMLPClassifier(), samples, has_test=False).cv == "5x3"
+
+
+@pytest.mark.parametrize(
+    ("cv", "text"), [("0x3", "--cv must be the number of folds"), ("own", "no out-of-fold outputs")]
+)
+def test_an_impossible_cross_validation_is_refused(ratoon, table, cv, text):
+    outcome = ratoon("train", table, *QUICK, "--cv", cv)
+    assert (outcome.code, text in outcome.err) == (1, True)
+
+
+def test_the_own_folds_of_the_closed_form_are_said_to_be_too_good(ratoon, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "wide.npz", X=rng.normal(size=(24, 120)), y=np.repeat(["a", "b"], 12))
+    outcome = ratoon("train", tmp_path / "wide.npz", "--cv", "own", "-q")
+    assert "slightly too good" in " ".join(outcome.out.split())
+
+
+def test_held_out_samples_that_equal_training_samples_are_counted(ratoon, table):
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join(lines + [f"copy-{line}" for line in lines[1:]]) + "\n")
+    outcome = ratoon("train", table, *QUICK, "--test", "0.5")
+    assert "also occur among the training samples" in " ".join(outcome.err.split())
 
 
 def test_quiet_and_progress_give_the_same_closed_form_model(ratoon, tmp_path):
@@ -181,7 +237,8 @@ def test_numeric_labels_are_regressed_if_fractions_or_by_option(ratoon, tmp_path
     np.savez(tmp_path / "fractions.npz", X=x, y=x[:, 0])
     np.savez(tmp_path / "counts.npz", X=x, y=np.arange(30) % 5)
     outcome = ratoon("train", tmp_path / "fractions.npz", "--epochs", "2", "--test", "0.2")
-    assert "R squared on 6 held-out samples" in outcome.out
+    assert "scores on 6 held-out samples" in outcome.out
+    assert "R squared" in outcome.out
     for task, n_outputs in (("auto", 5), ("classify", 5), ("regress", 1)):
         outcome = ratoon(
             "train", tmp_path / "counts.npz", "--epochs", "1", "--task", task, "--json"

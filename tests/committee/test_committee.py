@@ -11,7 +11,8 @@ from sklearn.metrics import log_loss, r2_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
-from ratoon.committee.fit import _folds, _merge
+from ratoon.committee.fit import MAX_VALIDATED_OUTPUTS, _folds, _merge, mixture_shares
+from ratoon.committee.linear import lasso_path
 from ratoon.committee.members import Design, fit_members
 from ratoon.committee.problem import Standardisation
 from ratoon.losses import mean_loss
@@ -218,3 +219,66 @@ def test_members_have_the_same_design_in_every_fold(make_classes, monkeypatch):
     # 520 samples are many, the 390 to fit a fold are not.
     fit_committee(make_classes(n_samples=520), 0)
     assert fitted == [(400, True), (400, True)]
+
+
+def test_shares_minimise_the_error_of_the_mixture_and_the_distance_to_the_prior():
+    rng = np.random.default_rng(0)
+    residuals = rng.standard_normal((4, 50)) * np.array([[1.0], [1.2], [2.0], [3.0]])
+    residuals[3] = residuals[0] + 0.1 * rng.standard_normal(50)
+    products, prior = residuals @ residuals.T / 50, np.array([0.4, 0.3, 0.2, 0.1])
+    best = products.diagonal().min()
+
+    def objective(shares):
+        return 20.0 * shares @ products @ shares / best + np.sum(shares * np.log(shares / prior))
+
+    found = mixture_shares(products, prior, 20.0)
+    assert found.sum() == pytest.approx(1.0)
+    others = rng.dirichlet(found * 200 + 0.1, size=200) + 1e-12
+    assert all(objective(found) <= objective(other) + 1e-9 for other in others)
+
+
+def test_shares_equal_the_prior_where_validation_says_nothing():
+    prior = np.array([0.7, 0.2, 0.1])
+    np.testing.assert_allclose(mixture_shares(np.ones((3, 3)), prior, 50.0), prior, atol=1e-6)
+
+
+def test_plain_ridge_counts_most_when_there_is_nothing_to_learn(make_classes):
+    problem = make_classes(n_samples=40)
+    noise = np.random.default_rng(0).standard_normal(problem.x.shape).astype(np.float32)
+    shares = fit_committee(dataclasses.replace(problem, x=noise), 0).shares
+    assert shares["linear, F^0"] > shares["linear, F^2"]
+    assert shares["linear, F^0"] > shares["hidden, F^0 std"]
+
+
+def test_many_continuous_targets_share_one_design_and_their_shares(make_continuous):
+    n_outputs = MAX_VALIDATED_OUTPUTS + 50
+    problem = make_continuous(n_samples=60, n_features=120, n_outputs=n_outputs)
+    committee = fit_committee(problem, 0)
+    assert all("F^0" in name for name in committee.shares)
+    validated = np.isfinite(committee.cross_validated).all(axis=0)
+    assert validated.sum() == MAX_VALIDATED_OUTPUTS
+    outputs = committee.network.outputs(problem.x)
+    assert r2_score(problem.targets, outputs) > 0.5
+    # Targets that were not cross-validated are predicted as well as the others.
+    assert r2_score(problem.targets[:, ~validated], outputs[:, ~validated]) > 0.5
+
+
+def test_the_output_layer_has_no_connections_without_weight(make_continuous):
+    problem = make_continuous(n_samples=40, n_features=120, n_outputs=30)
+    output = fit_committee(problem, 0).network.layers[1]
+    assert output.weights.all()
+    n_linear = 2 * 30
+    assert output.topology.n_connections <= (output.topology.shape[0] - n_linear) * 30 + n_linear
+
+
+def test_the_refitted_lasso_has_the_penalties_that_were_validated(make_continuous, monkeypatch):
+    numbers = []
+
+    def path(x, targets, n_levels):
+        numbers.append(n_levels)
+        return lasso_path(x, targets, n_levels)
+
+    monkeypatch.setattr("ratoon.committee.members.lasso_path", path)
+    fit_committee(make_continuous(), 0)
+    assert len(numbers) == 11
+    assert len(set(numbers)) == 1

@@ -105,7 +105,7 @@ def test_the_weights_of_a_member_reproduce_its_outputs(make_continuous):
     share = np.array([0.3, 0.7])
     for member in members:
         expected = np.tensordot(share, member.outputs(z), axes=1)
-        found = (member.features(z) - member.feature_mean) @ member.weights(share) + member.mean
+        found = (member.features(z) - member.x.mean) @ member.weights(share) + member.mean
         np.testing.assert_allclose(found, expected, atol=1e-3, err_msg=str(member.kind))
 
 
@@ -165,4 +165,4 @@ def test_sparse_samples_give_the_same_members_as_dense_ones(make, is_weighed, re
             other.outputs(z_sparse), member.outputs(z), atol=2e-3, err_msg=str(member.kind)
         )
         if member.hidden is None:
-            assert scipy.sparse.issparse(other.basis)
+            assert scipy.sparse.issparse(other.x.rows)

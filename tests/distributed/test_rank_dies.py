@@ -26,7 +26,7 @@ pytestmark = [
 
 # The command line itself, but for rank 1, which kills itself after its fifth epoch.
 DYING = """
-import os, signal
+import os, signal, sys
 import ratoon.distributed
 from ratoon.cli import main
 
@@ -36,7 +36,7 @@ class Dying(ratoon.distributed.DataParallel):
             os.kill(os.getpid(), signal.SIGKILL)
 
 ratoon.distributed.DataParallel = Dying
-main()
+sys.exit(main())
 """
 
 

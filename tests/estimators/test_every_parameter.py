@@ -299,6 +299,7 @@ FLAGS = {
     "time": ("months", f"{SURVIVAL} --event dead"),
     "event": ("dead", f"{SURVIVAL} --time months"),
     "test": (0.25, USUAL),
+    "cv": ("2x1", USUAL),
     "preset": ("fast", NO_WIDTH),
     "hidden": ("9", f"{NO_WIDTH} --epsilon 3"),
     "epsilon": (1.0, NO_DENSITY),
@@ -322,6 +323,7 @@ FLAGS = {
     "resume": (True, f"{USUAL} --checkpoint earlier"),
     "dry_run": (True, USUAL),
     "report": ("page.html", USUAL),
+    "no_fingerprints": (True, USUAL),
     "distributed_by": ("tcp", USUAL),
     "average_every": ("3", USUAL),
     "as_json": (True, QUIETER),
@@ -391,6 +393,7 @@ def run_train(data_files, tmp_path, monkeypatch, capsys):
         if Path("m.ratoon").exists():
             model = load("m.ratoon")
             facts += [model.settings_.n_threads, model.loss_curve_, model.network_.widths]
+            facts.append("_trained_rows" in vars(model))
             facts += [layer.weights.tolist() for layer in model.network_.layers]
         return facts, code, err
 

@@ -21,13 +21,15 @@ def test_a_page_is_written_about_the_samples_trained_on(tmp_path):
     table = pd.DataFrame(X, columns=[f"gene{k}" for k in range(6)])
     model = SparseMLPClassifier(**HOW).fit(table, Y, report=page)
     text = page.read_text()
-    assert "trained on these samples, so" in text
+    assert "samples were used for training, so" in text
     assert "gene0" in text
     assert "well" in text
     assert f"{100 * model.score(table, Y):.1f} %" in text
 
 
-@pytest.mark.parametrize(("stops", "words"), [(False, "were held out"), (True, "only if none")])
+@pytest.mark.parametrize(
+    ("stops", "words"), [(False, "were held out"), (True, "used for training, so")]
+)
 def test_validation_data_are_what_is_scored(tmp_path, stops, words):
     model = SparseMLPClassifier(early_stopping=stops, **HOW)
     model.fit(X[:25], Y[:25], eval_set=(X[25:], Y[25:]), report=str(tmp_path / "p.html"))

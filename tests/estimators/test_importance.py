@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
 from ratoon import SparseMLPClassifier
-from ratoon.estimators.inspection import feature_strength, relative_strength
+from ratoon.explain import feature_strength, relative_strength
 
 
 def test_propagated_strength_is_the_product_of_magnitudes(two_classes):

@@ -90,9 +90,17 @@ print(SparseMLPClassifier((30_000, 30_000), **how).plan(30_000, n_samples=20).pe
 
 
 def test_a_plan_of_wide_minibatches_includes_gradients():
-    narrow = SparseMLPClassifier((50,), density=0.5, batch_size=32).plan(20)
-    wide = SparseMLPClassifier((50,), density=0.5, batch_size=33).plan(20)
-    assert wide.workspace_bytes - narrow.workspace_bytes == (narrow.n_connections + 52) * 8
+    one_block, two_blocks, narrow = (
+        SparseMLPClassifier((50,), density=0.5, batch_size=size).plan(20, n_samples=1000)
+        for size in (128, 129, 24)
+    )
+    first, last = 500, one_block.n_connections - 500
+    more = two_blocks.workspace_bytes - one_block.workspace_bytes
+    assert more == (first + last + 52) * 8 - first * 8, "of all layers, and not of one at a time"
+    rows = 20 + 50 + 2 + 2 * 50
+    links = 8 * (2 * first + last)  # the output layer is narrow
+    assert narrow.workspace_bytes == rows * 24 * 8
+    assert one_block.workspace_bytes == rows * 128 * 8 + links + first * 8
 
 
 def test_a_static_network_plans_no_rewiring():
@@ -136,3 +144,29 @@ def test_the_planned_memory_is_that_of_the_most_connections(evolution, peak):
     per_connection = 4 + 8 + 8  # index, weight, momentum
     more = other.parameter_bytes - fixed.parameter_bytes
     assert more == round((peak - 1.0) * fixed.n_connections) * per_connection
+
+
+def test_a_plan_of_the_closed_form_is_of_the_closed_form():
+    model = SparseMLPClassifier(random_state=0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3000)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(int)
+    plan = model.plan(3000, n_samples=60, n_outputs=2)
+    tracemalloc.start()
+    try:
+        model.fit(x, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    network = model.network_
+    assert plan.solver == model.solver_ == "closed form"
+    assert plan.widths[1] >= network.widths[1]
+    for planned, layer in zip(plan.connections, network.layers, strict=True):
+        assert planned >= layer.n_connections
+    # Stated as within 50 %; other versions of NumPy copy more or less.
+    assert 0.4 * peak <= plan.peak_bytes <= 2.5 * peak
+    assert plan.seconds == plan.seconds_per_epoch > 0
+    assert "closed form" in str(plan)
+    assert "at most" in str(plan)
+    assert "epoch" not in str(plan)
+    assert SparseMLPClassifier(max_iter=3).plan(3000, n_samples=60).solver == "adam"

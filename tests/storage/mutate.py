@@ -4,6 +4,7 @@ Used in the tests with a few thousand mutants, and in `tests/soak` with as many 
 """
 
 import json
+from copy import deepcopy
 
 import numpy as np
 
@@ -78,16 +79,17 @@ def change_json(rng, value):
             near = [old - 1, old + 1, 2 * old, old + 16, old // 2]
             container[key] = pick(rng, near if rng.integers(2) else INTEGERS)
         else:
-            container[key] = pick(rng, VALUES)
+            container[key] = deepcopy(pick(rng, VALUES))
     elif action == 3:
         del container[key]
     elif action == 4:
         other, other_key = pick(rng, places)
-        container[key], other[other_key] = other[other_key], container[key]
+        # Copies: one place may be inside the other, and a value inside itself has no JSON.
+        container[key], other[other_key] = deepcopy(other[other_key]), deepcopy(container[key])
     elif isinstance(container, dict):
-        container[f"{key}x"] = container[key]
+        container[f"{key}x"] = deepcopy(container[key])
     else:
-        container.append(container[key])
+        container.append(deepcopy(container[key]))
 
 
 def change_array(rng, parts):

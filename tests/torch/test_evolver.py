@@ -30,6 +30,27 @@ from tests.torch.cases import EVERY_STEP, Counting, one_step, small_model  # noq
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_rewires_layers_of_tokens_as_layers_of_their_samples(name):
+    found = []
+    for shape in ((6, 5, 30), (30, 30)):  # batch x tokens x features, and the same as samples
+        torch.manual_seed(0)
+        model = small_model(torch.float32)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+        evolver = Evolver(
+            model, optimizer, name, RewiringSchedule(every=5, unit="step"), total_steps=30
+        )
+        x = torch.randn(30, 30, generator=torch.Generator().manual_seed(1)).reshape(shape)
+        for _ in range(12):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            evolver.step()
+        layers = evolver.layers
+        found.append([(layer.topology.content_hash(), layer.values.tolist()) for layer in layers])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_strategy_trains_a_model(name, dtype):
     model = small_model(dtype)

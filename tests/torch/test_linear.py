@@ -209,6 +209,25 @@ def test_autocast_computes_in_the_type_of_the_weights():
     assert out.dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_layer_in_half_precision_says_what_to_do(dtype):
+    layer = SparseLinear(20, 10, density=0.5)
+    with pytest.raises(InvalidInputError, match="Convert one of the two"):
+        layer(torch.zeros(3, 20, dtype=dtype))
+    with pytest.raises(InvalidInputError, match=r"`\.float\(\)`, and use `torch\.autocast`"):
+        layer.to(dtype)(torch.zeros(3, 20, dtype=dtype))
+    assert layer.float()(torch.zeros(3, 20)).dtype == torch.float32
+
+
+def test_a_wide_minibatch_has_the_outputs_of_its_parts():
+    layer = SparseLinear(200, 100, density=0.1)
+    x = torch.randn(600, 200)
+    for _ in range(3):  # from the third time on, wide minibatches are computed run by run
+        out = layer(x)
+    for first in (0, 128, 592):
+        assert torch.equal(out[first : first + 8], layer(x[first : first + 8]))
+
+
 def test_a_layer_works_under_inference_mode_and_when_made_there():
     x = torch.randn(3, 20)
     outside = SparseLinear(20, 10, density=0.5)

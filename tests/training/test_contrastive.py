@@ -38,7 +38,7 @@ def test_every_strategy_rewires_a_machine(name):
     assert np.isfinite(layer.weights).all()
     assert layer.weights.size == layer.state[0].size == layer.n_connections
     if name != "nest":  # which follows a curve
-        assert layer.n_connections == (12 if name == "granet" else 120)
+        assert layer.n_connections == (12 if name in ("granet", "chtss") else 120)
 
 
 def test_set_replaces_after_every_epoch_but_the_last():

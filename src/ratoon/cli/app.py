@@ -14,13 +14,19 @@ from ratoon.cli import (
     cost,
     data,
     demo,
+    enrich,
+    explain,
+    export,
     inspect,
     predict,
     report,
     reproduce,
     select,
+    serve,
     train,
 )
+from ratoon.cli.logs import warnings_on_one_line
+from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
     error_text,
@@ -65,9 +71,14 @@ for command in (
     predict.evaluate,
     inspect.inspect,
     select.select,
+    explain.explain,
+    enrich.enrich,
     compare.compare,
     compare.compare_strategies,
     report.report,
+    export.export,
+    export.slim,
+    serve.serve,
     reproduce.reproduce,
     cost.plan,
     cost.bench,
@@ -98,7 +109,8 @@ def main(arguments: list[str] | None = None) -> int:
     with checkpoints that receives SIGTERM writes one more and ends with 143.  No error ends with a
     traceback, unless RATOON_TRACEBACK is set.
     """
-    with terminal_streams(), visible_warnings():
+    with terminal_streams(), visible_warnings(), warnings_on_one_line():
+        token = ARGUMENTS.set(arguments)
         try:
             app(args=arguments, prog_name="ratoon")
             code = 0
@@ -116,4 +128,6 @@ def main(arguments: list[str] | None = None) -> int:
                 f" command again, and report the traceback."
             )
             code = FAILED
+        finally:
+            ARGUMENTS.reset(token)
         return code if flush_results() else code or FAILED

@@ -28,7 +28,8 @@ from ratoon.cli.options import (
     widths_from,
     with_columns,
 )
-from ratoon.cli.output import check_picture, save_picture
+from ratoon.cli.output import check_picture, check_report, save_picture
+from ratoon.cli.repeat import command_line
 from ratoon.cli.samples import read_samples, with_classes, with_labels
 from ratoon.cli.terminal import (
     count,
@@ -80,6 +81,9 @@ def compare(
         int, typer.Option(min=0, help="Random seed of folds, permutations and methods.")
     ] = 0,
     jobs: JobsOption = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page with charts to this HTML file.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -113,6 +117,8 @@ def compare(
     from ratoon.experiments.nested import nested as choosing
 
     quiet = quiet or as_json
+    if report is not None:
+        check_report(report)
     prepare = prepare_from(log2, normalize, center=False, group=group)
     samples = read_samples(
         data,
@@ -166,6 +172,9 @@ def compare(
                 "deviation_on_permuted_labels": None if permuted is None else permuted[1],
             }
         )
+    if report is not None:
+        how_many = f"{count(folds, 'fold')}, drawn {count(repeats, 'time')}"
+        _write_page(found, first, report, samples, how_many, quiet=quiet)
     if as_json:
         how = {"splits": folds * repeats, "inner_folds": inner if nested else None}
         print_json({**how, "methods": rows})
@@ -176,6 +185,49 @@ def compare(
         f"{title}, hyperparameters chosen by {count(inner, 'inner fold')}" if nested else title,
         folds * repeats,
     )
+
+
+def _write_page(
+    found: Any, first: str, path: Path, samples: Any, how_many: str, *, quiet: bool
+) -> None:
+    """Write the page of a comparison of methods."""
+    from ratoon.report.comparison import Compared, write_comparison
+    from ratoon.report.facts import data_facts
+
+    methods = []
+    for name, accuracy in found.accuracy.items():
+        mean, low, high = found.interval(name, first)
+        permuted = found.permuted.get(name)
+        methods.append(
+            Compared(
+                name,
+                accuracy,
+                None if name == first else (mean, low, high),
+                None if name == first else found.against(name, first)[1],
+                (
+                    f"{100 * found.balanced[name].mean():.1f}",
+                    "" if permuted is None else f"{100 * permuted.mean():.1f}",
+                ),
+                () if name == first else accuracy - found.accuracy[first],
+            )
+        )
+    write_comparison(
+        path,
+        methods,
+        title=f"Methods on {Path(samples.source).name}",
+        reference=f"difference to {first}",
+        columns=("balanced accuracy, %", "on permuted labels, %"),
+        facts=[*data_facts(samples), ("cross-validation", how_many)],
+        notes=(
+            "All methods used the same splits; everything was fitted on training rows only.",
+            "Accuracy: mean and standard deviation over the splits. On permuted labels: the level"
+            " of random guessing.",
+            CORRECTION,
+        ),
+        command=command_line(),
+    )
+    if not quiet:
+        print_note(f"The report is in {path}.")
 
 
 def networks() -> dict[str, Callable[[int], Any]]:
@@ -315,6 +367,9 @@ def compare_strategies(
     plot: Annotated[
         Path | None, typer.Option(help="Draw a picture to this file (.png, .svg, .pdf).")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page with charts to this HTML file.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -347,6 +402,8 @@ def compare_strategies(
     quiet = quiet or as_json
     if plot is not None:
         check_picture(plot)
+    if report is not None:
+        check_report(report)
     x, y = _strategy_samples(data, label, missing, quiet=quiet)
     if epsilon <= 0 or learning_rate <= 0:
         raise InvalidParameterError("--epsilon and --learning-rate must be positive.")
@@ -379,6 +436,16 @@ def compare_strategies(
         _show_strategies(
             lines, f"{data.name}: {widths}, {count(epochs, 'epoch')}, {count(splits, 'split')}"
         )
+    if report is not None:
+        facts = [
+            ("data", f"{data.name}: {x.shape[0]:,} samples, {x.shape[1]:,} features"),
+            ("hidden layers", hidden),
+            ("epsilon", f"{epsilon:g}"),
+            ("learning rate", f"{learning_rate:g}"),
+            ("epochs", f"{epochs:,}"),
+            ("splits", f"{splits:,}, a third of the samples held out"),
+        ]
+        _write_strategy_page(found, lines, report, data.name, facts, quiet=quiet)
     if plot is not None:
         _draw_strategies(found, data.name, plot)
         if not quiet:
@@ -447,6 +514,56 @@ def _show_strategies(lines: list[StrategyLine], title: str) -> None:
                 f"{line.strategy}: {line.n_diverged} of {line.n_splits} trainings diverged and are"
                 f" excluded; try a smaller --learning-rate."
             )
+
+
+def _write_strategy_page(
+    found: StrategyComparison,
+    lines: list[StrategyLine],
+    path: Path,
+    name: str,
+    facts: list[tuple[str, str]],
+    *,
+    quiet: bool,
+) -> None:
+    """Write the page of a comparison of strategies."""
+    from ratoon.report.comparison import Compared, write_comparison
+
+    methods = [
+        Compared(
+            line.strategy,
+            list(found.accuracies(line.strategy).values()),
+            found.interval(line.strategy),
+            line.p,
+            (
+                ""
+                if line.seconds_per_rewiring is None
+                else f"{1e3 * line.seconds_per_rewiring:.3g}",
+                "" if line.explored is None else f"{line.explored:.0%}",
+                megabytes(line.array_bytes + line.state_bytes),
+                f"{line.n_diverged}",
+            ),
+            found.gains(line.strategy) if line.gain is not None else (),
+        )
+        for line in lines
+    ]
+    write_comparison(
+        path,
+        methods,
+        title=f"Strategies on {name}",
+        reference="difference to static",
+        columns=("ms per rewiring", "explored", "memory", "diverged"),
+        facts=facts,
+        notes=(
+            "In each split all networks started with the same connections and weights and saw the"
+            " same minibatches; only the rewiring differs.",
+            "Accuracy after the last epoch on the held-out third: mean and standard deviation over"
+            " the splits in which the training did not diverge.",
+            CORRECTION,
+        ),
+        command=command_line(),
+    )
+    if not quiet:
+        print_note(f"The report is in {path}.")
 
 
 def _draw_strategies(found: StrategyComparison, name: str, path: Path) -> None:

@@ -9,12 +9,24 @@ import typer
 
 from ratoon.cli.options import JsonOption, ModelFile
 from ratoon.cli.samples import how_it_was_fitted, load_model
-from ratoon.cli.terminal import density_text, megabytes, print_json, print_note, print_table
+from ratoon.cli.select import statistics_cells
+from ratoon.cli.terminal import (
+    density_text,
+    megabytes,
+    print_json,
+    print_note,
+    print_table,
+    require_stdout,
+)
+from ratoon.errors import InvalidParameterError
 
 
 def inspect(
     model: ModelFile,
     top: Annotated[int, typer.Option(min=0, help="Number of strongest features to list.")] = 10,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print a model card in Markdown instead.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model: layers, densities, degrees, history, strongest features.
@@ -24,8 +36,16 @@ def inspect(
       ratoon inspect lung.ratoon --top 20
 
       ratoon inspect lung.ratoon --json > lung.json
+
+      ratoon inspect lung.ratoon --card > README.md
     """
+    if card and as_json:
+        raise InvalidParameterError("--card and --json exclude each other.")
     estimator = load_model(model)
+    if card:
+        estimator.network_.require_memory_of_inputs(64)
+        require_stdout().write(estimator.card(title=model.name))
+        return
     facts = describe(estimator, top)
     facts["file_bytes"] = model.stat().st_size
     if as_json:
@@ -59,8 +79,18 @@ def inspect(
             )
     _show_history(facts["history"])
     if facts["strongest_features"]:
-        rows = [[x["feature"], f"{x['importance']:.5f}"] for x in facts["strongest_features"]]
-        print_table("strongest features", ["feature", "importance"], rows)
+        rows = [
+            [x["feature"], f"{x['importance']:.5f}", *statistics_cells(x)]
+            for x in facts["strongest_features"]
+        ]
+        columns = ["feature", "importance"]
+        if "fdr" in facts["strongest_features"][0]:
+            columns += ["direction", "difference", facts["ranking"]["statistic"], "FDR"]
+        print_table("strongest features", columns, rows, note=f"ranked {facts['ranking']['rows']}")
+    if facts["groups"]:
+        rows = [[x["group"], x["connections"], f"{x['importance']:.5f}"] for x in facts["groups"]]
+        note = f"{facts['n_groups']} neurons of the first layer are groups of features"
+        print_table("strongest groups", ["group", "connections", "importance"], rows, note=note)
 
 
 def _show_history(records: list[dict[str, Any]]) -> None:
@@ -102,23 +132,51 @@ def describe(estimator: Any, top: int) -> dict[str, Any]:
                 "output_degree": _spread(outputs),
             }
         )
-    importance = estimator.feature_importances_
+    ranking = estimator.ranking_
     names = getattr(estimator, "feature_names_in_", None)
-    strongest = np.argsort(-importance, kind="stable")[:top]
+    strongest = ranking.order[:top]
+    rows = ranking.select(strongest)
+    for row, j in zip(rows, strongest, strict=True):
+        del row["rank"]
+        if names is None:
+            row["feature"] = int(j)
     return {
         "estimator": type(estimator).__name__,
         "epochs": estimator.n_iter_,
         "loss": estimator.loss_,
         "classes": [str(c) for c in getattr(estimator, "classes_", [])],
         "layers": layers,
-        "strongest_features": [
-            {
-                "feature": str(names[j]) if names is not None else int(j),
-                "importance": float(importance[j]),
-            }
-            for j in strongest
-        ],
+        "ranking": {
+            "rows": ranking.rows,
+            "statistic": ranking.statistic_name,
+            "difference": ranking.difference_name,
+        },
+        "strongest_features": rows,
+        **_groups(estimator, top),
         "history": estimator.history_.to_rows(),
+    }
+
+
+def _groups(estimator: Any, top: int) -> dict[str, Any]:
+    """Return the groups whose neurons are strongest: weights in, times strength of weights out."""
+    from ratoon.explain import relative_strength
+    from ratoon.explain.ranking import neuron_strength
+
+    names = getattr(estimator, "group_names_", ())
+    if len(names) == 0:
+        return {"n_groups": 0, "groups": []}
+    strength = relative_strength(neuron_strength(estimator.network_))[: len(names)]
+    degrees = estimator.network_.layers[0].topology.degrees()[1]
+    return {
+        "n_groups": len(names),
+        "groups": [
+            {
+                "group": str(names[j]),
+                "connections": int(degrees[j]),
+                "importance": float(strength[j]),
+            }
+            for j in np.argsort(-strength, kind="stable")[:top].tolist()
+        ],
     }
 
 

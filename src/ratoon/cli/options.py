@@ -27,7 +27,7 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         help="Data file: .csv, .tsv, .npz, .mat, libsvm, GEO, .h5ad, .parquet, 10x or IDX, or a"
-        " folder of images. Samples of .npy and .h5 files stay on disk.",
+        " folder of images; - for CSV from stdin. Samples of .npy and .h5 files stay on disk.",
         show_default=False,
     ),
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from ratoon.cli.estimate import show_scores
 from ratoon.cli.options import (
     CoverageOption,
     DataFile,
@@ -31,9 +32,11 @@ from ratoon.cli.samples import (
     task_of,
     with_labels,
 )
-from ratoon.cli.terminal import count, print_json, print_note, print_table
+from ratoon.cli.terminal import count, print_json, print_note, print_table, print_text
 from ratoon.datasets import MIN_COVERAGE, Dataset
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.metrics import ClassScores
+from ratoon.report.context import NEW, UNKNOWN, ReportContext, with_predictions
 
 
 def predict(
@@ -141,6 +144,9 @@ def evaluate(
 ) -> None:
     """Score a model on samples with known labels.
 
+    The model knows the samples it was trained on.  The score is that of the
+    others; a score on training samples does not describe new ones.
+
     For example:
 
       ratoon evaluate lung.ratoon test.csv --label outcome --picture confusion.png
@@ -158,44 +164,125 @@ def evaluate(
         id_map=id_map,
         quiet=quiet or as_json,
     )
-    if not hasattr(estimator, "classes_"):
-        if picture is not None:
-            raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
-        with input_errors():
-            score = float(estimator.score(samples, samples.labels))
-        found: dict[str, Any] = {"samples": samples.n_samples, "score": score}
-        _show(found, name=score_name(estimator), as_json=as_json)
+    is_classifier = hasattr(estimator, "classes_")
+    if picture is not None and not is_classifier:
+        raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
+    if hasattr(estimator, "event_times_"):
+        _evaluate_survival(estimator, samples, as_json=as_json)
         return
-    from ratoon.report import ConfusionMatrixDisplay
-
     with input_errors():
-        predicted = estimator.predict(samples)
-    # Labels read from a file are text; those of a model trained in Python may be numbers.
-    display = ConfusionMatrixDisplay.from_predictions(
-        np.asarray(samples.labels, dtype=str), predicted.astype(str)
-    )
+        seen = estimator.was_trained_on(samples)
+        context = with_predictions(
+            ReportContext(
+                estimator, samples, basis=NEW if seen is not None else UNKNOWN, trained_on=seen
+            )
+        )
+    predictions = context.predictions
+    if predictions is None or context.scored is None:
+        raise InvalidInputError("a model with several targets cannot be scored by this command.")
     if picture is not None:
+        from ratoon.report import ConfusionMatrixDisplay
+
+        counts = np.rint(context.scored.confusion()).astype(np.int64)
+        display = ConfusionMatrixDisplay(counts, context.scored.classes)
         save_picture(display.plot().figure_, picture, dpi=130)
-    result = {
-        "samples": samples.n_samples,
-        "score": display.accuracy,
-        "classes": list(display.class_names),
-        "confusion_rows_predicted": display.matrix.tolist(),
-    }
-    _show(result, as_json=as_json)
-
-
-def _show(result: dict[str, Any], *, as_json: bool, name: str = "accuracy") -> None:
+    result = _result(context)
     if as_json:
         print_json(result)
         return
-    print_table("", ["samples", name], [[result["samples"], f"{result['score']:.4f}"]])
+    _show(context, result)
+
+
+def _evaluate_survival(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
+    """Print the concordance on samples, and whether the model was trained on some of them."""
+    if not samples.is_survival:
+        raise InvalidInputError(
+            "this is a survival model, and the times and events of the samples are not known.\n"
+            "  Name their columns: --read time=COLUMN --read event=COLUMN"
+        )
+    with input_errors():
+        score = float(estimator.score(samples, samples.y))
+        seen = estimator.was_trained_on(samples)
+    n_seen = None if seen is None else int(seen.sum())
+    if as_json:
+        print_json({"samples": samples.n_samples, "training_samples": n_seen, "score": score})
+        return
+    cells = [samples.n_samples, f"{score:.4f}"]
+    print_table("", ["samples", score_name(estimator)], [cells])
+    if n_seen:
+        print_note(
+            f"{n_seen:,} of {samples.n_samples:,} samples were used for training; the concordance"
+            " does not describe new samples."
+        )
+
+
+def _result(context: ReportContext) -> dict[str, Any]:
+    """Return what was found as JSON values; scores are of samples the model was not trained on."""
+    seen, scores = context.trained_on, context.scores
+    assert context.predictions is not None
+    assert context.scored is not None
+    assert scores is not None
+    n = context.predictions.n_samples
+    n_seen = None if seen is None else int(seen.sum())
+    all_seen = n_seen == n
+    on_training = scores if all_seen else context.scores_on_training
+    found: dict[str, Any] = {
+        "samples": n,
+        "training_samples": n_seen,
+        "new_samples": None if n_seen is None else n - n_seen,
+        "score": None if all_seen else scores.main.value,
+        "scores": None if all_seen else scores.to_dict(),
+        "training_score": None if on_training is None else on_training.main.value,
+    }
+    if context.scored.is_of_classes:
+        found["classes"] = list(context.scored.classes)
+        counts = np.rint(context.scored.confusion()).astype(np.int64)
+        found["confusion_rows_predicted"] = counts.tolist()
+    return found
+
+
+def _show(context: ReportContext, result: dict[str, Any]) -> None:
+    scores, n, n_seen = context.scores, result["samples"], result["training_samples"]
+    assert scores is not None
+    kind = "accuracy" if isinstance(scores, ClassScores) else "R squared"
+    if n_seen is None:
+        show_scores(scores, f"scores on {count(n, 'sample')}")
+        print_note(
+            "It is not known whether these samples were used for training: the model has no"
+            " fingerprints of its training samples."
+        )
+    elif n_seen == 0:
+        show_scores(scores, f"scores on {count(n, 'new sample')}")
+    elif n_seen == n:
+        print_text(
+            f"All {count(n, 'sample')} were used for training. {kind.capitalize()} on them:"
+            f" {_main(scores)}; it does not describe new samples."
+        )
+        print_note(
+            "Estimate the score on new samples with `ratoon train --cv 5x3`, or hold out samples"
+            " with --test 0.3."
+        )
+    else:
+        assert context.scores_on_training is not None
+        show_scores(scores, f"scores on {count(n - n_seen, 'new sample')}")
+        print_text(
+            f"{n_seen:,} of {n:,} samples were used for training; {kind} on the {n - n_seen:,}"
+            f" others is {_main(scores)}, on the training samples"
+            f" {_main(context.scores_on_training)} (does not describe new samples)."
+        )
     if "classes" in result:
         counts = zip(result["classes"], result["confusion_rows_predicted"], strict=True)
         rows = [[name, *row] for name, row in counts]
         print_table(
             "confusion matrix: rows predicted, columns true", ["", *result["classes"]], rows
         )
+
+
+def _main(scores: Any) -> str:
+    value = scores.main.value
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f} %" if isinstance(scores, ClassScores) else f"{value:.4f}"
 
 
 def _opened(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,15 @@ from ratoon.cli.options import (
     shell_words,
 )
 from ratoon.cli.terminal import count, print_note, print_text
-from ratoon.datasets import Dataset, Naming, can_stay_on_disk, open_stored, read, read_groups
+from ratoon.datasets import (
+    Dataset,
+    Limits,
+    Naming,
+    can_stay_on_disk,
+    open_stored,
+    read,
+    read_groups,
+)
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 # ----------------------------------------------------------------------------------- data files
@@ -49,7 +61,8 @@ def read_samples(
     path, label = known_file(path, label)
     options = reading_options(reading)
     on_disk = options.pop(ON_DISK, "auto")
-    with shell_words():
+    name = "stdin" if path == STDIN else path.name
+    with shell_words(), from_stdin(path, options) as path:
         stays_on_disk = can_stay_on_disk(path, on_disk=on_disk)
         label = _use_columns_of(model, label, options, needs_labels, may_ignore=not stays_on_disk)
         if stays_on_disk:
@@ -64,7 +77,7 @@ def read_samples(
             )
     if not quiet:
         for note in data.notes:
-            print_note(f"{path.name}: {in_shell_words(note)}")
+            print_note(f"{name}: {in_shell_words(note)}")
     return data
 
 
@@ -89,6 +102,37 @@ def _use_columns_of(
         if unused:
             options["ignore"] = (*((given,) if isinstance(given, str) else given), *unused)
     return label
+
+
+STDIN = Path("-")
+_BY_MAGIC = {b"\x1f\x8b": ".csv.gz", b"PK": ".npz", b"PAR1": ".parquet"}
+
+
+@contextmanager
+def from_stdin(path: Path, options: dict[str, Any]) -> Iterator[Path]:
+    """Copy stdin to a temporary file if the path is ``-``; the format is CSV unless it is known."""
+    if path != STDIN:
+        yield path
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InvalidInputError("- reads the samples from stdin, which is a terminal.")
+    limits = options.get("limits") or Limits()
+    with tempfile.TemporaryDirectory(prefix="ratoon-") as folder:
+        first = sys.stdin.buffer.read(2**20)
+        kinds = (suffix for magic, suffix in _BY_MAGIC.items() if first.startswith(magic))
+        copy = Path(folder) / f"stdin{next(kinds, '.csv')}"
+        left = limits.file_bytes
+        with copy.open("wb") as file:
+            while first:
+                left -= len(first)
+                if left < 0:
+                    raise InvalidInputError(
+                        f"stdin: more than {limits.file_bytes:,} bytes.\n"
+                        f"  Raise the limit with --read limits.file_bytes=..."
+                    )
+                file.write(first)
+                first = sys.stdin.buffer.read(2**20)
+        yield copy
 
 
 def _open_on_disk(
@@ -192,9 +236,10 @@ def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], N
 def load_model(path: Path) -> Any:
     """Return the estimator in a model file."""
     import ratoon
+    from ratoon.cli.split import load_split
 
     try:
-        return ratoon.load(path)
+        return load_split(path) if path.is_dir() else ratoon.load(path)
     except FormatError as error:
         raise FormatError(
             f"{error}\n  Expected a model file, as written by `ratoon train ... -o MODEL`."

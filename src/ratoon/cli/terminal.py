@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TextIO
 
@@ -134,8 +134,20 @@ def flush_results() -> bool:
 # -------------------------------------------------------------------------------------- printing
 
 
+class LineWriter:
+    """Where notes and errors go instead of the terminal: JSON lines, or None."""
+
+    written: Callable[..., None] | None = None
+
+
+as_lines = LineWriter()
+
+
 def print_error(message: str) -> None:
     """Print an error to stderr."""
+    if as_lines.written is not None:
+        as_lines.written("error", "error", message)
+        return
     # Soft wrapping leaves long lines to the terminal, so that a path in a log stays on one line.
     text = Text.assemble(("ratoon:", "bold red"), " ", visible(message))
     errors.print(text, soft_wrap=True)
@@ -143,6 +155,9 @@ def print_error(message: str) -> None:
 
 def print_note(message: str) -> None:
     """Print a note to stderr, so that stdout holds results only."""
+    if as_lines.written is not None:
+        as_lines.written("info", "note", message)
+        return
     errors.print(Text(visible(message)), soft_wrap=True)
 
 
@@ -286,11 +301,27 @@ def error_text(error: Exception) -> str:
     return str(error)
 
 
+_resources: list[ExitStack] = []
+
+
+def until_the_end(resource: AbstractContextManager[Any]) -> None:
+    """Enter a context that is left when the running command has ended and printed its error."""
+    _resources[-1].enter_context(resource)
+
+
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """Return a command that ends expected errors with a message and an exit code."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with ExitStack() as resources:
+            _resources.append(resources)
+            try:
+                run_command(*args, **kwargs)
+            finally:
+                _resources.pop()
+
+    def run_command(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
         except KeyboardInterrupt as end:

@@ -9,6 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from ratoon.cli.estimate import (
+    AUTO,
+    NONE,
+    CvOption,
+    checked_cv,
+    estimated,
+    planned_cv,
+)
+from ratoon.cli.logs import logged
 from ratoon.cli.options import (
     CenterOption,
     DataFile,
@@ -35,15 +44,25 @@ from ratoon.cli.options import (
 )
 from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
+from ratoon.cli.repeat import training_code
 from ratoon.cli.samples import (
-    print_preparation,
     read_samples,
-    score_name,
     split,
     topology_from_groups,
     with_labels,
 )
-from ratoon.cli.terminal import count, density_text, print_json, print_note, print_table, print_text
+from ratoon.cli.split import check_split, train_split
+from ratoon.cli.terminal import (
+    print_note,
+    until_the_end,
+)
+from ratoon.cli.train_result import (
+    Result,
+    reading_expression,
+    scores_of_test,
+    show_result,
+    show_training_plan,
+)
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.samples.augment import as_augment
@@ -78,6 +97,7 @@ def train(
             min=0.0, max=0.9, help="Hold out this fraction of the samples and score on them."
         ),
     ] = 0.0,
+    cv: CvOption = AUTO,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -227,6 +247,15 @@ def train(
         Path | None,
         typer.Option(help="Also write a report to this HTML file.", rich_help_panel=RUN),
     ] = None,
+    no_fingerprints: Annotated[
+        bool,
+        typer.Option(
+            "--no-fingerprints",
+            help="Leave out of the model the fingerprints of the training samples, by which"
+            " evaluate and report know them.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     distributed_by: Annotated[
         str | None,
         typer.Option("--distributed", help="mpi: train on all MPI ranks.", rich_help_panel=RUN),
@@ -239,6 +268,42 @@ def train(
             rich_help_panel=RUN,
         ),
     ] = None,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="With --distributed: neurons, to give every rank a part of each layer, for"
+            " networks larger than one machine. --checkpoint is then the folder of the model.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: parts of each layer, by default as many as ranks; any number of"
+            " ranks up to it can continue.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    rank_groups: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --split: groups of ranks that each hold the whole network and train on a"
+            " share of every minibatch.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json",
+            help="Write the log to stderr as JSON, one object per line: every epoch, checkpoints,"
+            " notes, warnings and errors.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -255,6 +320,7 @@ def train(
       ratoon train genes.csv --label outcome --group patient --test 0.3
 
       ratoon train tumours.csv --time months --event status -o survival.ratoon
+      ratoon train genes.csv --label outcome --cv 10x5 --report page.html
 
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
 
@@ -263,6 +329,9 @@ def train(
       ratoon train genes.csv --config experiment.toml --checkpoint run1 --resume
 
       mpiexec -n 4 ratoon train big.npz --hidden 30000,30000 --distributed mpi
+
+      mpiexec -n 4 ratoon train big.npz --hidden 10000000 --distributed mpi
+      --split neurons --checkpoint model
     """
     del config
     if every is not None and checkpoint is None:
@@ -271,10 +340,23 @@ def train(
         )
     if average_every is not None and distributed_by is None:
         raise InvalidParameterError("--average-every needs several ranks; add --distributed mpi.")
+    cv = checked_cv(cv)
+    if distributed_by is not None:
+        if cv not in (AUTO, NONE):
+            raise InvalidParameterError(
+                "--cv does not work with --distributed; use --test, or --cv none."
+            )
+        cv = NONE
+    reading = with_columns(
+        reading, group=group, time=time, event=event, duplicates=duplicates, id_map=id_map
+    )
     world = communicator_for(distributed_by)
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
     quiet = quiet or as_json or not is_first
+    if is_first:
+        # Until the command ends, so that its error is logged as well.
+        until_the_end(logged(as_json=log_json, quiet=quiet))
     given: dict[str, Any] = {
         "preset": preset,
         "hidden_layer_sizes": widths_from(hidden),
@@ -293,20 +375,35 @@ def train(
         "n_jobs": threads,
         "prepare": prepare_from(log2, normalize, center=center_groups, group=group),
     }
+    if no_fingerprints and output is None:
+        raise InvalidParameterError("--no-fingerprints is about the model file; add -o MODEL.")
+    if split_by is None and (parts is not None or rank_groups is not None):
+        raise InvalidParameterError("--parts and --rank-groups need --split neurons.")
+    check_split(
+        split_by,
+        world,
+        {
+            "checkpoint": checkpoint,
+            "output": output,
+            "report": report,
+            "average-every": average_every,
+            "every": every,
+            "early-stopping": early_stopping,
+            "groups": groups,
+            "augment": augment,
+            "dry-run": dry_run,
+        },
+    )
     if is_first:
         _check_outputs(output, report, checkpoint)
-    checkpoints = _checkpoints(checkpoint, every or 10, resume=resume) if is_first else []
+    folder, checkpoint = (checkpoint, None) if split_by is not None else (None, checkpoint)
+    checkpoints = (
+        _checkpoints(checkpoint, every or 10, resume=resume)
+        if is_first and split_by is None
+        else []
+    )
     samples = with_labels(
-        read_samples(
-            data,
-            label,
-            missing,
-            quiet=quiet,
-            task=task,
-            reading=with_columns(
-                reading, group=group, time=time, event=event, duplicates=duplicates, id_map=id_map
-            ),
-        ),
+        read_samples(data, label, missing, quiet=quiet, task=task, reading=reading),
         data,
     )
     given["topology"] = topology_from_groups(
@@ -319,19 +416,39 @@ def train(
     given["augment"] = chosen
     estimator = make_estimator(samples, given)
     if dry_run:
-        _show_plan(estimator, samples, as_json=as_json)
+        show_training_plan(estimator, samples, cv, has_test=test > 0.0, as_json=as_json)
         return
-    if is_first:
+    if is_first and split_by is None:
         _check_space(estimator, samples, output, checkpoint)
     training, held_out = samples, None
     if test > 0.0:
         training_rows, test_rows = split(samples, test, seed)
         training, held_out = samples.take(training_rows), samples.take(test_rows)
+    if split_by is not None:
+        assert folder is not None
+        train_split(
+            estimator,
+            training,
+            held_out,
+            folder,
+            world,
+            n_groups=rank_groups or 1,
+            n_parts=parts,
+            resume=resume,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return
     if print_cost is not None:
         print_what_happens_on_failure(world, checkpoint)
     try:
         with distributed(world, average_every or "auto", log=print_cost) as rank_callbacks:
-            fit(estimator, training, [*checkpoints, *rank_callbacks], verbose=not quiet)
+            fit(
+                estimator,
+                training,
+                [*checkpoints, *rank_callbacks],
+                verbose=not quiet and not log_json,
+            )
     except KeyboardInterrupt:
         if checkpoints:
             raise KeyboardInterrupt(
@@ -341,12 +458,25 @@ def train(
     if not is_first:
         return
     if output is not None:
-        save(estimator, output)
-    _show_result(estimator, training, held_out, output, as_json=as_json, quiet=quiet)
+        save(estimator, output, fingerprints=not no_fingerprints)
+    planned = planned_cv(cv, estimator, training, has_test=held_out is not None)
+    estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
+    result = Result(training, held_out, estimate, scores_of_test(estimator, training, held_out))
+    show_result(estimator, result, output, as_json=as_json, quiet=quiet)
+    if planned.reason and not quiet:
+        print_note(planned.reason)
     if report is not None:
         from ratoon.cli.report import report_training
 
-        report_training(estimator, training, held_out, report, quiet=quiet)
+        code = training_code(
+            estimator,
+            reading_expression(data, label, missing, task, reading),
+            test=test,
+            seed=seed,
+            cv=planned.cv,
+            is_classifier=samples.class_names is not None,
+        )
+        report_training(estimator, training, held_out, report, estimate, code, quiet=quiet)
 
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
@@ -408,16 +538,16 @@ def _check_space(
         check_new_folder(checkpoint, n_bytes, f"the last {KEPT} checkpoints and the next one need")
 
 
-def save(estimator: Any, path: Path) -> None:
+def save(estimator: Any, path: Path, *, fingerprints: bool = True) -> None:
     """Save a trained estimator; if that fails, save it in another folder and raise."""
     try:
-        estimator.save(path)
+        estimator.save(path, fingerprints=fingerprints)
     except OSError as error:
         reason = error.strerror or str(error)
         for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
             rescue = folder / f"ratoon-rescue-{secrets.token_hex(4)}.ratoon"
             try:
-                estimator.save(rescue)
+                estimator.save(rescue, fingerprints=fingerprints)
             except OSError:
                 continue
             raise SaveError(
@@ -441,77 +571,3 @@ def _checkpoints(folder: Path | None, every: int, *, resume: bool) -> list[Any]:
             f"  Continue from them with --resume, or use an empty folder."
         )
     return [Checkpoint(folder, every=every, resume=resume)]
-
-
-def _show_plan(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
-    from ratoon.cli.cost import show_plan
-
-    with shell_words():
-        planned = estimator.plan(
-            samples.n_features, n_samples=samples.n_samples, n_outputs=max(samples.n_classes, 1)
-        )
-    show_plan(planned, as_json=as_json)
-
-
-def _show_result(
-    estimator: Any,
-    training: Dataset,
-    held_out: Dataset | None,
-    output: Path | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    score = None
-    if held_out is not None:
-        score = float(estimator.score(held_out, held_out.labels))
-    layers = [
-        {
-            "inputs": layer.n_in,
-            "outputs": layer.n_out,
-            "connections": layer.n_connections,
-            "requested_density": layer.requested_density,
-            "density": layer.achieved_density,
-        }
-        for layer in estimator.report_.layers
-    ]
-    if as_json:
-        print_json(
-            {
-                "model": None if output is None else str(output),
-                "samples": training.n_samples,
-                "solver": estimator.solver_,
-                "reason": estimator.settings_.reason,
-                "epochs": estimator.n_iter_,
-                "loss": estimator.loss_,
-                "test_samples": 0 if held_out is None else held_out.n_samples,
-                "test_score": score,
-                "layers": layers,
-            }
-        )
-        return
-    print_table(
-        "network",
-        ["inputs", "outputs", "connections", "requested density", "density"],
-        [
-            [
-                f"{x['inputs']:,}",
-                f"{x['outputs']:,}",
-                f"{x['connections']:,}",
-                density_text(x["requested_density"]),
-                f"{x['density']:.3g}",
-            ]
-            for x in layers
-        ],
-    )
-    print_text(estimator.report_.how)
-    print_preparation(estimator)
-    if held_out is not None:
-        kind = "accuracy" if training.class_names is not None else score_name(estimator)
-        print_text(f"{kind} on {count(held_out.n_samples, 'held-out sample')}: {score:.4f}")
-    if quiet:
-        return
-    if output is not None:
-        print_note(f"The model is in {output}.")
-    else:
-        print_note("The model was not saved; use -o MODEL to save it.")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from ratoon.arrays import Array
 from ratoon.committee.calibration import best_temperature, boundary_shift
@@ -17,7 +19,7 @@ from ratoon.committee.members import (
     Member,
     fit_members,
 )
-from ratoon.committee.problem import Problem, Standardisation
+from ratoon.committee.problem import Problem, Standardisation, take_rows
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
@@ -27,21 +29,24 @@ from ratoon.topology import Topology
 N_FOLDS, N_FOLDS_OF_MANY = 10, 4
 """With many samples only the first fold is used for validation."""
 
-MIN_SHARE = 0.01
+MIN_SHARE, MIN_PENALTY_SHARE = 0.01, 0.001
+"""Smaller shares of a member, or of a penalty within a member, become 0."""
+
 MAX_EFFECTIVE_SAMPLES = 200
+MAX_VALIDATED_OUTPUTS = 100
+"""With more continuous targets or labels, shares come from so many of them, evenly spaced."""
 
-SHARPNESS = {"softmax": 0.25, "sigmoid": 0.25, "squared": 1.0}
-"""Factor s of the exponent in a share, ``error^(-s n / 2)``.
+SHARPNESS = {True: 0.5, False: 1.0}
+"""Factor of the error in the objective of shares, for classes and for continuous targets.
 
-With s = 1 this is the likelihood of normal errors of unknown variance.  Errors of targets of -1 and
-1 are not normal, and carry less evidence.
+With 1 this is the likelihood of normal errors of unknown variance.  Errors of targets of -1 and 1
+are not normal, and carry less evidence.
 """
 
-SELECTION_PRIOR = 0.01
-"""Prior weight, in regression, of a member that selects features, relative to one that does not.
+SELECTION_PRIOR, HIDDEN_PRIOR = {True: 1 / 3, False: 0.01}, {True: 1 / 4, False: 1.0}
+"""Prior share of a member that selects features or has a hidden layer, relative to plain ridge.
 
-Of the many members that select features some are good at random, and together they would outweigh
-the others.
+Of the many members that select features some are good at random.
 """
 
 
@@ -78,60 +83,72 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     design = Design.for_problem(problem)
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
-    errors, outputs, seen = _cross_validate(problem, standardisation, z, design, seed)
-    shares = _shares(problem, design, errors, int(seen.sum()))
+    z = z if scipy.sparse.issparse(z) else np.asfortranarray(z)
+    validated = _validated_outputs(problem)
+    part = replace(problem, targets=problem.targets[:, validated])
+    outputs, seen = _cross_validate(part, standardisation, z, design, seed)
+    given = (part.targets[seen], part.weights[seen], part.kind)
+    shares = _shares(design, outputs[:, :, seen], *given)
     mixture = np.einsum("mp,mpno->no", shares, outputs)
-    given = (problem.targets[seen], problem.weights[seen], problem.kind)
     shift = boundary_shift(mixture[seen], *given)
     mixture -= shift
     temperature = best_temperature(mixture[seen], *given)
     mixture[~seen] = np.nan
-    kept = shares.sum(axis=1) > 0
+    cross_validated = np.full(problem.targets.shape, np.nan)
+    cross_validated[:, validated] = temperature * mixture
+    kept: NDArray[np.bool_] = np.asarray(shares.any(axis=1))
+    used: NDArray[np.bool_] = np.asarray(shares.any(axis=0))
+    if any(kind.model == "lasso" for kind in design.kinds):
+        used[:] = True  # levels of the lasso's path are numbered like penalties
     members = fit_members(
         problem,
         standardisation,
         z,
-        replace(design, kinds=tuple(compress(design.kinds, kept))),
+        replace(
+            design,
+            kinds=tuple(compress(design.kinds, kept.tolist())),
+            penalties=design.penalties[used],
+        ),
         derive_generator(seed, "committee"),
     )
+    bias = np.zeros(problem.targets.shape[1])
+    bias[validated] = -temperature * shift
     network = merge_members(
-        members, list(temperature * shares[kept]), standardisation, -temperature * shift
+        members, list(temperature * shares[kept][:, used]), standardisation, bias
     )
     by_name = {
         str(kind): float(share.sum()) for kind, share in zip(design.kinds, shares, strict=True)
     }
-    return Committee(network, by_name, temperature * mixture, temperature)
+    return Committee(network, by_name, cross_validated, temperature)
 
 
 # ------------------------------------------------------------------------------ cross-validation
 
 
+def _validated_outputs(problem: Problem) -> NDArray[np.intp]:
+    """Return the outputs that are cross-validated: all of them unless there are very many."""
+    n_outputs = problem.targets.shape[1]
+    if problem.kind == "softmax" or n_outputs <= MAX_VALIDATED_OUTPUTS:
+        return np.arange(n_outputs)
+    return np.linspace(0, n_outputs - 1, MAX_VALIDATED_OUTPUTS).astype(np.intp)
+
+
 def _cross_validate(
-    problem: Problem,
-    standardisation: Standardisation,
-    z: Array,
-    design: Design,
-    seed: int,
-) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return squared errors (members, penalties), validation outputs, which samples have any."""
-    n, n_outputs = problem.targets.shape
-    shape = (len(design.kinds), design.penalties.size)
-    outputs = np.zeros((*shape, n, n_outputs))
-    total = np.zeros(shape)
-    seen = np.zeros(n, dtype=bool)
-    folds = assign_folds(problem, N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS, seed)
-    for fold in range(1 if problem.has_many_samples else int(folds.max()) + 1):
+    problem: Problem, standardisation: Standardisation, z: Array, design: Design, seed: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return validation outputs (members, penalties, samples, outputs), which samples have any."""
+    n_folds = N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS
+    folds = assign_folds(problem, n_folds, seed)
+    seen = (folds == 0) | (not problem.has_many_samples)
+    outputs = np.zeros((len(design.kinds), design.penalties.size, *problem.targets.shape))
+    for fold in np.unique(folds[seen]):
         validation, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        rng = derive_generator(seed, "fold", 0, fold)
-        part = problem.take(training)
-        fitted = fit_members(part, standardisation, z[training], design, rng)
+        part, unseen = problem.take(training), take_rows(z, validation)
+        rng = derive_generator(seed, "fold", 0, int(fold))
+        fitted = fit_members(part, standardisation, take_rows(z, training), design, rng)
         for number, member in enumerate(fitted):
-            found = member.outputs(z[validation])
-            outputs[number][:, validation] = found
-            errors = np.square(found - problem.targets[validation]).mean(axis=2)
-            total[number] += errors @ problem.weights[validation]
-        seen[validation] = True
-    return total / float((seen * problem.weights).sum()), outputs, seen
+            outputs[number][:, validation] = member.outputs(unseen)
+    return outputs, seen
 
 
 def assign_folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
@@ -150,19 +167,53 @@ def assign_folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]
     return folds
 
 
-def _shares(problem: Problem, design: Design, errors: Array, n_validated: int) -> Array:
-    """Turn errors into shares that sum to 1, and drop members with a small share."""
-    exponent = SHARPNESS[problem.kind] * min(n_validated, MAX_EFFECTIVE_SAMPLES) / 2
-    shares = np.exp(-exponent * np.log(errors / max(float(errors.min()), 1e-300)))
-    if problem.kind == "squared":
-        shares *= np.array(
-            [[SELECTION_PRIOR if kind.selects_features else 1.0] for kind in design.kinds]
-        )
-    shares /= shares.sum()
+def _shares(design: Design, outputs: Array, targets: Array, weights: Array, kind: str) -> Array:
+    """Return the share of every member and penalty, without those that hardly count."""
+    is_class = kind != "squared"
+    proportion = weights / weights.sum()
+    residuals = (outputs - targets) * np.sqrt(proportion / targets.shape[1])[:, None]
+    residuals = residuals.reshape(-1, targets.size)
+    prior = [
+        (SELECTION_PRIOR[is_class] if member.selects_features else 1.0)
+        * (HIDDEN_PRIOR[is_class] if member.model in ("hidden", "pairs") else 1.0)
+        for member in design.kinds
+    ]
+    strength = SHARPNESS[is_class] * min(len(targets), MAX_EFFECTIVE_SAMPLES) / 2
+    cells = np.repeat(prior, design.penalties.size)
+    shares = mixture_shares(residuals @ residuals.T, cells, strength).reshape(outputs.shape[:2])
+    shares[shares < MIN_PENALTY_SHARE * shares.max()] = 0.0
     by_member = shares.sum(axis=1)
-    kept = by_member > min(MIN_SHARE, float(by_member.max()) / 2)
-    shares = shares * kept[:, None]
+    shares[by_member < min(MIN_SHARE, float(by_member.max()) / 2)] = 0.0
     return np.asarray(shares / shares.sum())
+
+
+def mixture_shares(products: Array, prior: Array, strength: float) -> Array:
+    """Return the shares s that minimise ``strength * error(s) / e + KL(s, prior)``.
+
+    ``error(s) = s @ products @ s`` is the squared error of the mixture, where ``products`` has the
+    products of the candidates' residuals; e is the error of the best candidate.  Candidates with
+    independent errors are worth more together than alone.  Where validation cannot distinguish
+    candidates, the shares stay close to the prior.
+
+    Examples
+    --------
+    >>> mixture_shares(np.diag([1.0, 1.0, 9.0]), np.ones(3), 100.0).round(2).tolist()
+    [0.47, 0.47, 0.06]
+    """
+    log_prior = log_softmax(np.log(prior))
+    scaled = strength / max(float(products.diagonal().min()), 1e-300) * products
+    log_shares, rate, least = log_prior, 0.5, np.inf
+    for _ in range(200):
+        shares = np.exp(log_shares)
+        objective = float(shares @ (scaled @ shares + log_shares - log_prior))
+        if objective <= least:
+            found, least, rate = log_shares, objective, min(1.2 * rate, 0.9)
+            # At the minimum, these equal the goal.  Damped steps converge to it.
+            goal = log_softmax(log_prior - 2 * scaled @ shares)
+        else:
+            rate /= 2
+        log_shares = log_softmax((1 - rate) * found + rate * goal)
+    return np.asarray(np.exp(found))
 
 
 # ------------------------------------------------------------------------------ merge
@@ -183,31 +234,28 @@ def merge_members(
     connections, neuron_biases, output_weights = [], [], []
     for member, share in zip(members, shares, strict=True):
         weights = member.weights(share)
-        bias = bias + share.sum() * member.mean - member.feature_mean @ weights
+        bias = bias + share.sum() * member.mean - member.x.mean @ weights
         if member.hidden is None:
             linear = weights if linear is None else linear + weights
         else:
             connections.append(member.hidden.weights)
             neuron_biases.append(member.hidden.bias)
-            output_weights.append(weights)
+            output_weights.append(scipy.sparse.coo_array(weights))
     if linear is not None:
         n_outputs = linear.shape[1]
         connections.append(scipy.sparse.csc_array(np.hstack((linear, -linear))))
         neuron_biases.append(np.zeros(2 * n_outputs))
-        output_weights.append(np.vstack((np.eye(n_outputs), -np.eye(n_outputs))))
-    topology, values = Topology.from_scipy(scipy.sparse.hstack(connections, format="coo"))
-    hidden = SparseLayer(
-        topology,
-        values.astype(np.float32),
-        np.concatenate(neuron_biases).astype(np.float32),
-        activation="relu",
+        one_each = scipy.sparse.eye_array(n_outputs)
+        output_weights.append(scipy.sparse.vstack((one_each, -one_each)))
+    layers = (
+        _layer(scipy.sparse.hstack(connections), np.concatenate(neuron_biases), "relu"),
+        _layer(scipy.sparse.vstack(output_weights), bias, "identity"),
     )
-    output = _full_layer(np.vstack(output_weights), bias)
-    return SparseMLP([hidden, output], standardisation.scaling.of_type(np.float32))
+    return SparseMLP(list(layers), standardisation.scaling.of_type(np.float32))
 
 
-def _full_layer(matrix: Array, bias: Array) -> SparseLayer:
-    topology = Topology.full((matrix.shape[0], matrix.shape[1]))
-    inputs, outputs = topology.pairs()
-    weights = matrix[inputs, outputs].astype(np.float32)
-    return SparseLayer(topology, weights, bias.astype(np.float32))
+def _layer(weights: Any, bias: Array, activation: str) -> SparseLayer:
+    topology, values = Topology.from_scipy(weights.tocoo())
+    return SparseLayer(
+        topology, values.astype(np.float32), bias.astype(np.float32), activation=activation
+    )

@@ -143,10 +143,9 @@ def iterated_ridge(x: CentredRows, targets: Array, prior: Array, penalties: Arra
     found = np.zeros((N_ITERATIONS, penalties.size, n_features, n_outputs))
     prior = prior / max(float(prior.mean()), 1e-300)
     duals = ridge_duals(x.kernel(prior), targets, penalties)
-    basis = x.times(prior).T.astype(np.float64)
     n_kept = min(FEATURES_PER_SAMPLE * n_samples, n_features)
     for number, penalty in enumerate(penalties):
-        weights = basis @ duals[number]
+        weights = np.asarray(x.rows.T @ duals[number]) * prior[:, None]
         for iteration in range(N_ITERATIONS):
             size = np.square(weights).sum(axis=1)
             largest = np.sort(np.argpartition(-size, n_kept - 1)[:n_kept])

@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.committee.linear import N_ITERATIONS, iterated_ridge, lasso_path, ridge_duals
-from ratoon.committee.priors import f_statistic, pair_strength
-from ratoon.committee.problem import CentredRows, Problem, Standardisation
+from ratoon.committee.priors import f_of_rows, pair_strength
+from ratoon.committee.problem import CentredRows, Problem, Standardisation, scale_csr
 
 STRENGTH_EXPONENTS, SCALE_EXPONENTS = (0, 1, 2), (0.0, 0.5)
 NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
-MAX_FEATURES_FOR_PAIRS = 5000
+MAX_FEATURES_FOR_PAIRS, MAX_PRODUCTS = 5000, 50_000_000
+"""Limits of pair strength: features, and pairs of features times classes."""
+
+MAX_TARGETS_FOR_SELECTION = 10
+"""With more continuous targets no member selects features: each target has its own."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +85,19 @@ class Design:
     @classmethod
     def for_problem(cls, problem: Problem) -> Design:
         """Return the default design for a problem of this size and kind."""
-        kinds = [
-            MemberKind(model, q, r)
-            for r in SCALE_EXPONENTS
-            for q in STRENGTH_EXPONENTS
-            for model in ("linear", "hidden")
-        ]
-        if problem.has_many_samples and problem.x.shape[1] <= MAX_FEATURES_FOR_PAIRS:
+        n_features, n_outputs = problem.x.shape[1], problem.targets.shape[1]
+        selects = problem.kind != "squared" or n_outputs <= MAX_TARGETS_FOR_SELECTION
+        exponents = STRENGTH_EXPONENTS if selects else (0,)
+        kinds = [MemberKind("linear", q, r) for r in SCALE_EXPONENTS for q in exponents]
+        kinds += [MemberKind("hidden", q, SCALE_EXPONENTS[-1]) for q in exponents]
+        if (
+            selects
+            and problem.has_many_samples
+            and n_features <= MAX_FEATURES_FOR_PAIRS
+            and n_features**2 * n_outputs <= MAX_PRODUCTS
+        ):
             kinds.append(MemberKind("pairs"))
-        if problem.kind == "squared":
+        if selects and problem.kind == "squared":
             kinds.append(MemberKind("lasso"))
             kinds += [MemberKind("iterated", i + 1) for i in range(N_ITERATIONS)]
         return cls(
@@ -162,13 +170,14 @@ def _product(z: Any, weights: Any) -> Array:
 class Member:
     """A fitted member: its output weights are combinations of the training samples.
 
-    Outputs are ``(features(z) - feature_mean) @ basis.T @ duals[a] + mean`` for penalty number a.
+    Outputs are ``((features(z) - x.mean) * prior) @ x.rows.T @ duals[a] + mean`` for penalty
+    number a.
     """
 
     kind: MemberKind
     hidden: HiddenLayer | None
-    feature_mean: Array
-    basis: Any  # (samples, features or neurons), dense or sparse
+    x: CentredRows  # features or activations of the training samples
+    prior: Array | None  # None for equal variances
     duals: Array  # (penalties, samples, outputs)
     mean: Array
 
@@ -178,18 +187,25 @@ class Member:
 
     def outputs(self, z: Any) -> Array:
         """Return outputs (penalties, samples, outputs)."""
-        features = self.features(z)
+        features, prior = self.features(z), self.prior
         if scipy.sparse.issparse(features):
-            similarity = (features @ self.basis.T).toarray() - self.feature_mean @ self.basis.T
+            scaled = features if prior is None else scale_csr(features, None, prior)
+            mean = self.x.mean if prior is None else self.x.mean * prior
+            similarity = (scaled @ self.x.rows.T).toarray() - mean @ self.x.rows.T
         else:
-            similarity = (features - self.feature_mean) @ self.basis.T
+            scaled = features - self.x.mean
+            if prior is not None:
+                scaled *= prior.astype(scaled.dtype)
+            # The rows are sparse if they only name the features that have a weight.
+            similarity = scaled @ self.x.rows.T
         return np.asarray(similarity.astype(np.float64) @ self.duals + self.mean)
 
     def weights(self, shares: Array) -> Array:
         """Return output weights (features or neurons, outputs), averaged over the penalties."""
-        return np.asarray(
-            self.basis.T.astype(np.float64) @ np.tensordot(shares, self.duals, axes=1)
-        )
+        # Weighted duals sum to 0, so implicitly centred rows give the same output weights.
+        combined = np.tensordot(shares, self.duals, axes=1)
+        weights = np.asarray(self.x.rows.T @ combined.astype(self.x.rows.dtype))
+        return weights if self.prior is None else weights * self.prior[:, None]
 
 
 def fit_members(
@@ -200,31 +216,43 @@ def fit_members(
     rng: np.random.Generator,
 ) -> Iterator[Member]:
     """Fit one member after another to the standardised features ``z`` of the problem."""
-    strength = f_statistic(z, problem.targets, problem.weights)
+    x = CentredRows.of(z, problem.weights)
+    targets, mean = problem.centred_targets()
+    strength = f_of_rows(x, problem.targets, problem.weights)
     std = standardisation.std
     typical = np.median(std[std > 0]) if np.any(std > 0) else 1.0
     std = std / max(float(typical), 1e-12)
     iterated: Array | None = None
     for kind in design.kinds:
         if kind.model == "lasso":
-            x = CentredRows.of(z, problem.weights)
-            path = lasso_path(x, problem.centred_targets()[0], design.penalties.size)
-            yield _from_weights(problem, x.mean, kind, path)
+            yield _from_weights(kind, x, lasso_path(x, targets, design.penalties.size), mean)
         elif kind.model == "iterated":
-            x = CentredRows.of(z, problem.weights)
             if iterated is None:
-                targets = problem.centred_targets()[0]
                 iterated = iterated_ridge(x, targets, strength, design.penalties)
-            yield _from_weights(problem, x.mean, kind, iterated[kind.exponent - 1])
+            yield _from_weights(kind, x, iterated[kind.exponent - 1], mean)
         else:
+            prior = strength**kind.exponent * std ** (2 * kind.scale)
             if kind.model == "pairs":
                 # All pairs of at most 5,000 features: a sparse matrix would be no faster.
                 dense = z.toarray() if scipy.sparse.issparse(z) else z
                 pairs = np.sqrt(pair_strength(dense, problem.targets, problem.weights))
                 prior = pairs if np.count_nonzero(pairs) >= 2 else strength
-            else:
-                prior = strength**kind.exponent * std ** (2 * kind.scale)
-            yield _fit_ridge(problem, standardisation, z, kind, with_mean_1(prior), design, rng)
+            prior = with_mean_1(prior)
+            if kind.model == "linear":
+                duals = ridge_duals(x.kernel(prior), targets, design.penalties)
+                yield Member(kind, None, x, prior, duals, mean)
+                continue
+            hidden = HiddenLayer.draw(
+                prior,
+                z,
+                rng,
+                design.n_neurons,
+                has_thresholds=design.has_thresholds,
+                remaining_mean=standardisation.remaining_mean,
+            )
+            active = CentredRows.of(hidden.activations(z), problem.weights)
+            duals = ridge_duals(active.kernel(), targets, design.penalties)
+            yield Member(kind, hidden, active, None, duals, mean)
 
 
 def with_mean_1(prior: Array) -> Array:
@@ -234,41 +262,11 @@ def with_mean_1(prior: Array) -> Array:
     return prior / max(float(prior.mean()), 1e-300)
 
 
-def _fit_ridge(
-    problem: Problem,
-    standardisation: Standardisation,
-    z: Any,
-    kind: MemberKind,
-    prior: Array,
-    design: Design,
-    rng: np.random.Generator,
-) -> Member:
-    targets, mean = problem.centred_targets()
-    if kind.model != "linear":
-        hidden = HiddenLayer.draw(
-            prior,
-            z,
-            rng,
-            design.n_neurons,
-            has_thresholds=design.has_thresholds,
-            remaining_mean=standardisation.remaining_mean,
-        )
-        x = CentredRows.of(hidden.activations(z), problem.weights)
-        duals = ridge_duals(x.kernel(), targets, design.penalties)
-        return Member(kind, hidden, x.mean, x.rows, duals, mean)
-    x = CentredRows.of(z, problem.weights)
-    duals = ridge_duals(x.kernel(prior), targets, design.penalties)
-    # Weighted duals sum to 0, so implicitly centred rows give the same output weights.
-    return Member(kind, None, x.mean, x.times(prior), duals, mean)
-
-
-def _from_weights(
-    problem: Problem, feature_mean: Array, kind: MemberKind, weights: Array
-) -> Member:
+def _from_weights(kind: MemberKind, x: CentredRows, weights: Array, mean: Array) -> Member:
     """Return a member with given weights (penalties, features, outputs), most of which are 0."""
     used = np.flatnonzero(weights.any(axis=(0, 2)))
     ones = np.ones(used.size, dtype=np.float32)
-    basis = scipy.sparse.csr_array(
+    names = scipy.sparse.csr_array(
         (ones, (np.arange(used.size), used)), shape=(used.size, weights.shape[1])
     )
-    return Member(kind, None, feature_mean, basis, weights[:, used], problem.centred_targets()[1])
+    return Member(kind, None, CentredRows(names, x.mean, x.root), None, weights[:, used], mean)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
+from ratoon.committee.problem import CentredRows
 
 _MIN_F, _MAX_F = 1e-6, 1e4
-# Features per block of pairs: limits memory to 32 MB per 4,000 features.
-_BLOCK_SIZE = 1024
+# Features per block of pairs: limits memory to about 30 MB per 4,000 features.
+_BLOCK_SIZE = 512
 
 
 def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
@@ -29,22 +29,24 @@ def f_statistic(z: Any, targets: Array, weights: Array) -> NDArray[np.float64]:
     >>> f_statistic(z, y, np.ones(4)).tolist()
     [5000.0, 1e-06]
     """
-    total = float(weights.sum())
-    root = np.sqrt(weights)[:, None]
-    basis = _orthonormal_basis((targets - np.average(targets, axis=0, weights=weights)) * root)
-    degrees = basis.shape[1]
-    if scipy.sparse.issparse(z):
-        # The basis is orthogonal to the mean, so these products need no centring.
-        explained = np.square((basis * root).T @ z.astype(np.float64)).sum(axis=0)
-        mean = (weights / total) @ z.astype(np.float64)
-        variation = np.maximum(weights @ z.astype(np.float64).power(2) - total * mean**2, 0.0)
+    return f_of_rows(CentredRows.of(z, weights), targets, weights)
+
+
+def f_of_rows(x: CentredRows, targets: Array, weights: Array) -> NDArray[np.float64]:
+    """Return `f_statistic` of features that are centred already."""
+    centred_targets = targets - np.average(targets, axis=0, weights=weights)
+    basis = _orthonormal_basis(centred_targets * x.root[:, None])
+    # The basis is orthogonal to the mean, so products with sparse rows need no centring.
+    explained = np.square(x.rows.T @ basis.astype(x.rows.dtype)).sum(axis=1, dtype=np.float64)
+    if x.is_sparse:
+        squares = x.rows.astype(np.float64).power(2).sum(axis=0)
+        variation = np.maximum(squares - np.square(x.mean) * len(x.root), 0.0)
     else:
-        centred = (z - np.average(z, axis=0, weights=weights)) * root
-        explained = np.square(basis.T.astype(z.dtype) @ centred).sum(axis=0).astype(np.float64)
-        variation = np.square(centred).sum(axis=0).astype(np.float64)
+        variation = np.einsum("ij,ij->j", x.rows, x.rows).astype(np.float64)
     unexplained = np.maximum(variation - explained, 0.0)
-    per_degree = unexplained / max(total - degrees - 1, 1.0)
-    f = (explained / max(degrees, 1)) / np.maximum(per_degree, 1e-9)
+    n_degrees = basis.shape[1]
+    per_degree = unexplained / max(float(weights.sum()) - n_degrees - 1, 1.0)
+    f = (explained / max(n_degrees, 1)) / np.maximum(per_degree, 1e-9)
     return np.clip(np.where(explained <= 1e-9, 0.0, f), _MIN_F, _MAX_F)
 
 
@@ -82,16 +84,20 @@ def pair_strength(z: Array, targets: Array, weights: Array) -> NDArray[np.float6
     strength = np.zeros(n_features)
     weighted = (z * proportion).astype(np.float32)
     for first in range(0, n_features, _BLOCK_SIZE):
-        block = slice(first, min(first + _BLOCK_SIZE, n_features))
-        mean = weighted[:, block].T @ z
-        variance = (weighted[:, block] * z[:, block]).T @ (z * z) - mean**2
+        block, others = weighted[:, first : first + _BLOCK_SIZE], z[:, first:]
+        mean = block.T @ others
+        variance = (block * others[:, : block.shape[1]]).T @ (others * others) - mean**2
+        variance = np.maximum(variance, 0.05)
         for column in columns.T:
             u = column - float((proportion[:, 0] * column).sum())
             u = u / max(float(np.sqrt((proportion[:, 0] * u * u).sum())), 1e-12)
-            covariance = (weighted[:, block] * u[:, None].astype(np.float32)).T @ z
-            r2 = covariance**2 / np.maximum(variance, 0.05)
+            r2 = (block * u[:, None].astype(np.float32)).T @ others
+            r2 = np.square(r2, out=r2)
+            r2 /= variance
             t2 = total * r2 / np.maximum(1.0 - r2, 1e-3)
-            rows = np.arange(block.stop - first)
-            t2[rows, first + rows] = 0.0
-            strength[block] += np.maximum(t2 - threshold, 0.0).sum(axis=1)
+            t2 -= threshold
+            # Pairs to the right of the diagonal; every other pair is one of these, or a feature.
+            found = np.triu(np.maximum(t2, 0.0, out=t2), 1)
+            strength[first : first + _BLOCK_SIZE] += found.sum(axis=1)
+            strength[first:] += found.sum(axis=0)
     return strength

@@ -62,14 +62,10 @@ class Problem:
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem restricted to some samples."""
-        return Problem(
-            self.x[rows],
-            self.targets[rows],
-            self.weights[rows],
-            None if self.groups is None else self.groups[rows],
-            self.kind,
-            None if self.together is None else self.together[rows],
-        )
+        groups = None if self.groups is None else self.groups[rows]
+        together = None if self.together is None else self.together[rows]
+        x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
+        return Problem(x, targets, weights, groups, self.kind, together)
 
     def centred_targets(self) -> tuple[Array, Array]:
         """Return centred targets times the root of the sample weights, and the weighted means."""
@@ -160,7 +156,7 @@ class CentredRows:
 
     Parameters
     ----------
-    rows : ndarray or CSR array of shape (n_samples, n_features), float32
+    rows : ndarray or CSR array of shape (n_samples, n_features)
         Centred if dense, not centred if sparse; times the root of the weights.
     mean : ndarray of shape (n_features,)
         Weighted mean of every feature.
@@ -184,24 +180,20 @@ class CentredRows:
         >>> CentredRows.of(scipy.sparse.csr_array(x), np.ones(2)).columns([0]).tolist()
         [[-1.0], [1.0]]
         """
-        weights = weights / weights.mean()
-        root = np.sqrt(weights)
+        root = np.sqrt(weights / weights.mean())
+        proportion = weights / weights.sum()
         if scipy.sparse.issparse(features):
-            mean = ((weights / weights.sum()) @ features).astype(np.float32)
-            return cls(scale_csr(features, root, None), mean, root)
-        mean = np.average(features, axis=0, weights=weights).astype(np.float32)
-        return cls(((features - mean) * root[:, None]).astype(np.float32), mean, root)
+            return cls(scale_csr(features, root, None), proportion @ features, root)
+        mean = proportion.astype(features.dtype) @ features
+        rows = features - mean
+        if np.any(root != 1.0):
+            rows *= root[:, None].astype(rows.dtype)
+        return cls(rows, mean, root)
 
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are sparse, and centred only implicitly."""
         return bool(scipy.sparse.issparse(self.rows))
-
-    def times(self, prior: Array) -> Any:
-        """Return the rows with every feature multiplied by its prior variance."""
-        if self.is_sparse:
-            return scale_csr(self.rows, None, prior)
-        return self.rows * prior.astype(np.float32)
 
     def kernel(self, prior: Array | None = None) -> NDArray[np.float64]:
         """Return ``C @ diag(prior) @ C.T`` for the centred rows C, (n_samples, n_samples).
@@ -213,14 +205,15 @@ class CentredRows:
         >>> CentredRows.of(sparse, np.ones(2)).kernel().tolist()
         [[2.0, -2.0], [-2.0, 2.0]]
         """
-        scaled = self.rows if prior is None else self.times(prior)
+        scale = None if prior is None else np.sqrt(prior)
         if not self.is_sparse:
-            return np.asarray(scaled @ self.rows.T).astype(np.float64)
-        scaled_mean = self.mean.astype(np.float64) * (1.0 if prior is None else prior)
-        uncentred = (scaled.astype(np.float64) @ self.rows.T.astype(np.float64)).toarray()
-        with_mean = np.outer(self.rows @ scaled_mean, self.root)
-        between_means = float(self.mean @ scaled_mean) * np.outer(self.root, self.root)
-        return np.asarray(uncentred - with_mean - with_mean.T + between_means)
+            scaled = self.rows if scale is None else self.rows * scale.astype(self.rows.dtype)
+            return np.asarray(scaled @ scaled.T).astype(np.float64)
+        rows = scale_csr(self.rows, None, scale).astype(np.float64)
+        mean = self.mean * (1.0 if scale is None else scale)
+        with_mean = np.outer(rows @ mean, self.root)
+        between_means = float(mean @ mean) * np.outer(self.root, self.root)
+        return np.asarray((rows @ rows.T).toarray() - with_mean - with_mean.T + between_means)
 
     def columns(self, indices: Any) -> Array:
         """Return some features, dense and centred."""
@@ -230,6 +223,11 @@ class CentredRows:
             self.rows[:, indices].toarray() - np.outer(self.root, self.mean[indices]),
             dtype=np.float32,
         )
+
+
+def take_rows(x: Any, rows: Array) -> Any:
+    """Return some rows; of a dense array in column order, which sparse products need."""
+    return x[rows] if scipy.sparse.issparse(x) else np.take(x.T, rows, axis=1).T
 
 
 def scale_csr(x: Any, by_row: Array | None, by_column: Array | None) -> Any:

@@ -17,6 +17,7 @@ from itertools import compress
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
@@ -30,7 +31,7 @@ from ratoon.committee.members import (
     with_mean_1,
 )
 from ratoon.committee.priors import f_statistic
-from ratoon.committee.problem import CentredRows, Problem, Standardisation
+from ratoon.committee.problem import CentredRows, Problem, Standardisation, take_rows
 from ratoon.rng import derive_generator
 from ratoon.survival import CoxLoss, martingale_residuals
 
@@ -64,6 +65,7 @@ def fit_survival_committee(
     """
     standardisation = Standardisation.fit(problem.x, problem.weights)
     z = standardisation.transform(problem.x)
+    z = z if scipy.sparse.issparse(z) else np.asfortranarray(z)
     design = _design(problem)
     losses, outputs, seen = _cross_validate(
         problem, event, rank, ties, standardisation, z, design, seed
@@ -113,7 +115,7 @@ def fit_cox_members(
         prior = with_mean_1(strength**kind.exponent)
         if kind.model == "linear":
             x, hidden = CentredRows.of(z, problem.weights), None
-            kernel, basis = x.kernel(prior), x.times(prior)
+            kernel = x.kernel(prior)
         else:
             hidden = HiddenLayer.draw(
                 prior,
@@ -124,9 +126,9 @@ def fit_cox_members(
                 remaining_mean=standardisation.remaining_mean,
             )
             x = CentredRows.of(hidden.activations(z), problem.weights)
-            kernel, basis = x.kernel(), x.rows
+            kernel = x.kernel()
         duals = cox_duals(kernel, loss, x.root, design.penalties)
-        yield Member(kind, hidden, x.mean, basis, duals, np.zeros(1))
+        yield Member(kind, hidden, x, prior if hidden is None else None, duals, np.zeros(1))
 
 
 def cox_duals(kernel: Array, loss: CoxLoss, root: Array, penalties: Array) -> Array:
@@ -209,7 +211,7 @@ def _cross_validate(
             rank[training],
             ties,
             standardisation,
-            z[training],
+            take_rows(z, training),
             design,
             rng,
         )

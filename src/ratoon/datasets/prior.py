@@ -22,6 +22,21 @@ from ratoon.errors import FormatError, InvalidInputError
 from ratoon.topology import Within
 
 
+class NamedMatrix(scipy.sparse.csr_array):  # type: ignore[misc]
+    """A topology whose first columns, the neurons, have names; estimators keep them.
+
+    Examples
+    --------
+    >>> NamedMatrix(scipy.sparse.eye_array(3, 2), ("p53", "MYC")).names
+    ('p53', 'MYC')
+    """
+
+    def __init__(self, matrix: Any, names: Sequence[str] = (), **how: Any) -> None:
+        # SciPy makes results of operations with the class of their operand; those have no names.
+        super().__init__(matrix, **how)
+        self.names = tuple(names) if scipy.sparse.issparse(matrix) else ()
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureGroups:
     """Which features belong to which group.
@@ -61,7 +76,7 @@ class FeatureGroups:
         n_features, n_groups = self.matrix.shape
         wide = self.matrix.copy()
         wide.resize((n_features, n_groups + extra))
-        return [wide]
+        return [NamedMatrix(wide, self.names)]
 
     def within(self, density: float = 0.5) -> list[Any]:
         """Return the groups as a limit: the neuron of a group is connected only to its members.
@@ -75,7 +90,7 @@ class FeatureGroups:
         >>> groups.within(density=0.7)
         [Within(3 -> 2, 3 positions allowed, density 0.7)]
         """
-        return [Within(self.matrix, density)]
+        return [Within(self.matrix, density, names=self.names)]
 
     def __repr__(self) -> str:
         return (

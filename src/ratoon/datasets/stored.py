@@ -35,9 +35,11 @@ from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels
 from ratoon.datasets.tables.survival import survival_from
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.samples.blocks import ParquetReader
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 from ratoon.samples.on_disk_csr import CsrReader, DiskCsrRows
 
+PARQUET_SUFFIX = ".parquet"
 HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
@@ -83,10 +85,12 @@ def open_stored(
     ----------
     path : path
         ``.npy``: one array, samples in rows.  ``.h5`` or ``.hdf5``: arrays by name.  ``.h5ad``:
-        ``X`` or a layer is a CSR matrix or an array.
+        ``X`` or a layer is a CSR matrix or an array.  ``.parquet``, or a folder of such files: one
+        row per sample, read by row groups.
     label : str, optional
         For HDF5, the array with the labels; by default ``y``, ``label``, ``class``, ...  For
-        ``.h5ad``, a column of ``obs``.  For ``.npy``, another ``.npy`` file with the labels.
+        ``.h5ad``, a column of ``obs``.  For ``.npy``, another ``.npy`` file with the labels.  For
+        Parquet, the column.
     matrix : str, optional
         For HDF5, the array with the samples, or the layer of ``.h5ad``, if it is not ``X``.
     task : {"auto", "classification", "regression"}
@@ -115,6 +119,8 @@ def open_stored(
     ((4, 4), {'0': 2, '1': 2})
     """
     path = Path(path)
+    if path.is_dir() or path.suffix == PARQUET_SUFFIX:
+        return _open_parquet(path, label, matrix, task)
     if not path.is_file():
         raise InvalidInputError(f"{path}: no such file.")
     named = tuple(name for name in (group, time, event) if name is not None)
@@ -211,6 +217,31 @@ def _open_h5ad(path: Path, label: str | None, matrix: str | None, task: Task) ->
         source=str(path),
         notes=(*described.notes, f"samples from {name}, which stays on disk"),
     )
+
+
+def _open_parquet(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:
+    datasets = require("pyarrow.dataset", f"to read {path.name}")
+    arrow = require("pyarrow", f"to read {path.name}")
+    if matrix is not None:
+        raise InvalidInputError(f"{path}: a Parquet file has columns, and no array {matrix!r}.")
+    if not path.exists():
+        raise InvalidInputError(f"{path}: no such file.")
+    try:
+        found = datasets.dataset(str(path), format="parquet")
+        columns = list(found.schema.names)
+        if label is not None and label not in columns:
+            raise InvalidInputError(f"{path}: there is no column {label!r} for the labels.")
+        names = [name for name in columns if name != label]
+        rows = DiskRows(ParquetReader(found, names))
+        y, classes = None, None
+        if label is not None:
+            values = found.to_table(columns=[label]).column(label).to_numpy(zero_copy_only=False)
+            y, classes = encode_labels(values, task=task, source=f"{path}, column {label!r}")
+    except (arrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FormatError(f"{path}: damaged, cut off or not Parquet ({reason}).") from None
+    notes = ("samples stay on disk and are read by row groups",)
+    return Dataset(rows, y, tuple(names), None, classes, source=str(path), notes=notes)
 
 
 def _open_hdf5(path: Path, label: str | None, matrix: str | None, task: Task) -> Dataset:

@@ -86,6 +86,13 @@ def refuse_differences(descriptions: list[dict[str, str]]) -> None:
     )
 
 
+def flattened(value: Any, name: str) -> dict[str, str]:
+    """Return nested values as names with points, and texts."""
+    found: dict[str, str] = {}
+    _flatten(value, name, found)
+    return found
+
+
 def _flatten(value: Any, name: str, found: dict[str, str]) -> None:
     if isinstance(value, dict):
         for key, item in value.items():

@@ -38,6 +38,14 @@ class Communicator(Protocol):
         """Replace the content of an array by that of rank 0."""
         ...
 
+    def share(self, values: Array, root: int) -> None:
+        """Replace the content of an array by that of rank ``root``."""
+        ...
+
+    def collect(self, values: Array, root: int) -> None:
+        """Sum an array over all ranks in place, on rank ``root`` only; others lose its content."""
+        ...
+
     def from_first(self, value: Any) -> Any:
         """Return the value of rank 0, which is pickled and should be small."""
         ...
@@ -72,6 +80,12 @@ class SingleRank:
 
     def take_first(self, values: Array) -> None:
         """Do nothing: this is rank 0."""
+
+    def share(self, values: Array, root: int) -> None:
+        """Do nothing: this is the only rank."""
+
+    def collect(self, values: Array, root: int) -> None:
+        """Do nothing: the sum over one rank is its own array."""
 
     def from_first(self, value: Any) -> Any:
         """Return the value."""
@@ -159,6 +173,15 @@ class _ThreadRank:
 
     def take_first(self, values: Array) -> None:
         values[...] = self.team.exchange(self.rank, values.copy())[0]
+
+    def share(self, values: Array, root: int) -> None:
+        mine = values.copy() if self.rank == root else None
+        values[...] = self.team.exchange(self.rank, mine)[root]
+
+    def collect(self, values: Array, root: int) -> None:
+        found = self.team.exchange(self.rank, values.copy())
+        if self.rank == root:
+            values[...] = np.sum(found, axis=0)
 
     def from_first(self, value: Any) -> Any:
         return self.team.exchange(self.rank, value)[0]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon.distributed.communicator import RankFailedError
-from ratoon.errors import RatoonError
+from ratoon.errors import InvalidParameterError, RatoonError
 
 POLL_SECONDS = 0.005
 LEFT = "the process ended before the training"
@@ -56,6 +56,36 @@ class MPICommunicator:
     def take_first(self, values: NDArray[Any]) -> None:
         """Replace the content of an array by that of rank 0."""
         self._world.Bcast(values, root=0)
+
+    def share(self, values: NDArray[Any], root: int) -> None:
+        """Replace the content of an array by that of rank ``root``."""
+        self._world.Bcast(values, root=root)
+
+    def collect(self, values: NDArray[Any], root: int) -> None:
+        """Sum an array over all processes in place, on rank ``root`` only."""
+        mine = self._mpi.IN_PLACE if self.rank == root else values
+        self._world.Reduce(mine, values if self.rank == root else None, self._mpi.SUM, root)
+
+    def groups(self, n_groups: int) -> tuple[MPICommunicator, MPICommunicator]:
+        """Divide the processes into groups of neighbours.
+
+        Returns the communicator of the group of this process, and that of the processes with the
+        same place in every group.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the number of processes is not a multiple of ``n_groups``.
+        """
+        if n_groups < 1 or self.size % n_groups:
+            raise InvalidParameterError(
+                f"{self.size} ranks cannot be divided into {n_groups} groups of equal size.\n"
+                f"  Start a number of ranks that is a multiple of {max(n_groups, 1)}."
+            )
+        per_group = self.size // n_groups
+        within = self._world.Split(self.rank // per_group, self.rank)
+        across = self._world.Split(self.rank % per_group, self.rank)
+        return MPICommunicator(within), MPICommunicator(across)
 
     def from_first(self, value: Any) -> Any:
         """Return the value of rank 0."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from ratoon.arrays import Array
@@ -85,6 +85,26 @@ class WatchedRanks:
     def from_first(self, value: Any) -> Any:
         """Return the value of rank 0."""
         return self._run(lambda: self.communicator.from_first(value))
+
+    def share(self, values: Array, root: int) -> None:
+        """Replace the content of an array by that of rank ``root``; see `together`."""
+        self.communicator.share(values, root)
+
+    def collect(self, values: Array, root: int) -> None:
+        """Sum an array over all ranks in place, on rank ``root``; see `together`."""
+        self.communicator.collect(values, root)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Raise if a rank has failed; then run a block of `share` and `collect` without checks.
+
+        An error of one rank inside the block ends the others with `finish`, because they may wait
+        in any of its operations.
+        """
+        self._run(lambda: None)
+        self._is_busy = True
+        yield
+        self._is_busy = False
 
     def gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks."""

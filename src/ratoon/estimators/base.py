@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,7 +22,10 @@ from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.closed_form import solve
 from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set, with_groups
+from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.fitting import learn_scaling, start_network
+from ratoon.estimators.foreign import UnknownParameterError, hint_for
+from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
@@ -46,6 +50,7 @@ from ratoon.preparation import Preparation
 from ratoon.rng import derive_generator, draw_root
 from ratoon.samples.base import Rows, Samples
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
+from ratoon.samples.fingerprints import MOST_OF_A_PART, MOST_VALUES, RowSet, n_values
 from ratoon.samples.groups import hold_out_groups, warn_if_confounded
 from ratoon.samples.prepared import learn_preparation, prepared
 from ratoon.storage.document import check_storable, text_array
@@ -72,7 +77,9 @@ def _image_shape(X: Any, earlier: Settings | None) -> tuple[int, ...] | None:
     return None if before is None or before.channels != "last" else before.shape
 
 
-class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEstimator):
+class BaseSparseMLP(
+    CallbackSupportMixin, NetworkInspection, RankedFeatures, Explaining, TargetKind, BaseEstimator
+):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
     preparation_: Preparation | None
@@ -104,8 +111,9 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         ----------
         X : array, memory map, HDF5 data set, SciPy matrix, table, AnnData or Dataset
             Samples in rows, features in columns; a table is one of pandas, polars or Arrow.  Never
-            changed, and copied only where that cannot be avoided.  Sparse matrices stay sparse, and
-            samples on disk are read in parts.  Feature names are learned where X has them.
+            changed, and copied only where that cannot be avoided; arrays of other libraries are
+            shared through DLPack.  Sparse matrices stay sparse.  Samples on disk, Dask arrays and
+            Arrow datasets are read in parts.  Feature names are learned where X has them.
         y : array-like, optional
             Targets.  Only a `Dataset` can be given without; its own labels are used then.
         sample_weight : array-like of shape (n_samples,), optional
@@ -193,6 +201,8 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             if labelled.groups is not None:
                 strata = self._strata(labelled.y)
                 warn_if_confounded(labelled.groups.codes, strata, stacklevel=4)
+        choosing = eval_set if settings.early_stopping else None
+        self._note_rows(labelled, choosing, fresh=fresh, one_epoch=one_epoch)
         if settings.is_closed_form:
             return self._solve(labelled, eval_set, settings, shape, seed)
         return self._train(
@@ -242,6 +252,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         self._publish(state)
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
+        self._learn_associations(labelled, None, one_epoch=False)
         self._finished(labelled)
         return self
 
@@ -325,6 +336,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         )
         self.settings_ = settings
         self._run(training, n_epochs=1 if one_epoch else None)
+        self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
         self._finished(labelled)
@@ -368,6 +380,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
             seed=seed,
             n_threads=threads_for(self.n_jobs, settings.n_connections),
         )
+        names = getattr(self.topology[0], "names", ()) if self.topology else ()
+        if names:
+            self.group_names_ = text_array(list(map(str, names)))
+            check_storable(self.group_names_, "names of groups")
         return TrainingState(network, seed)
 
     def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
@@ -456,10 +472,71 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
 
     def _forget(self) -> None:
         """Remove the last fit: its network and the classes of a new fit must not be mixed."""
-        for name in ("_state", "network_", "settings_", "member_shares_", "naming_"):
+        for name in (
+            "_state",
+            "_trained_rows",
+            "network_",
+            "settings_",
+            "member_shares_",
+            "cross_validated_outputs_",
+            "group_names_",
+            "naming_",
+        ):
             self.__dict__.pop(name, None)
         self.preparation_ = None
-        self.__dict__.pop("cross_validated_outputs_", None)
+        self._forget_associations()
+
+    def _note_rows(
+        self, labelled: Labelled, eval_set: Any, *, fresh: bool, one_epoch: bool
+    ) -> None:
+        """Note the rows that are trained on, or choose the epoch.
+
+        If some are too many to have fingerprints, it is not known which rows they are.
+        """
+        parts = [labelled.x]
+        if eval_set is not None:
+            parts.append(checked_samples(self, parts_of_eval_set(eval_set)[0], reset=False))
+        known = RowSet() if fresh else self.__dict__.get("_trained_rows")
+        most = MOST_OF_A_PART if one_epoch else MOST_VALUES
+        if known is None or max(map(n_values, parts)) > most:
+            self.__dict__.pop("_trained_rows", None)
+            return
+        for x in parts:
+            known.add(x)
+        self._trained_rows = known
+
+    def was_trained_on(self, X: Any) -> NDArray[np.bool_] | None:
+        """Return for every sample whether the model was trained on it.
+
+        A sample is known by its values, with the features in the order of training: one that was
+        rounded differently is another sample.  Samples that chose the epoch in early stopping count
+        as trained on.
+
+        Parameters
+        ----------
+        X : array, SciPy matrix, table, AnnData or Dataset
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of bool, or None
+            None if the model has no fingerprints of its training samples: it was trained on more
+            than 67 million values (4 million in a call of `partial_fit`), saved without them, or
+            written by an earlier version.
+
+        Examples
+        --------
+        >>> from ratoon import SparseMLPClassifier
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.9, 0.2]])
+        >>> model = SparseMLPClassifier(random_state=0).fit(X[:2], ["ill", "well"])
+        >>> model.was_trained_on(X).tolist()
+        [True, True, False, False]
+        """
+        check_is_fitted(self)
+        known: RowSet | None = self.__dict__.get("_trained_rows")
+        if known is None:
+            return None
+        return known.contains(checked_samples(self, X, reset=False, streamed=True))
 
     def _publish(self, state: TrainingState) -> None:
         """Keep what training has reached, and set the fitted attributes from it."""
@@ -563,7 +640,7 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         x = checked_samples(self, X, reset=False, streamed=True)
         return prepared(x, self.preparation_, getattr(X, "groups", None))
 
-    def save(self, path: str | Path, *, optimizer: bool = True) -> None:
+    def save(self, path: str | Path, *, optimizer: bool = True, fingerprints: bool = True) -> None:
         """Write the estimator to one safe file, which `ratoon.load` reads.
 
         Parameters
@@ -573,6 +650,10 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         optimizer : bool, default=True
             Also save the state of the optimizer, one or two numbers per connection.  Predictions
             do not need it; `partial_fit` needs it to continue exactly.
+        fingerprints : bool, default=True
+            Also save fingerprints of the training samples, 8 bytes each, by which `was_trained_on`
+            and ``ratoon evaluate`` know them.  Without them nobody can check whether given samples
+            were used for training.
 
         Raises
         ------
@@ -582,14 +663,39 @@ class BaseSparseMLP(CallbackSupportMixin, NetworkInspection, TargetKind, BaseEst
         """
         from ratoon.estimators.files import save
 
-        save(self, path, optimizer=optimizer)
+        save(self, path, optimizer=optimizer, fingerprints=fingerprints)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickles and copies keep every attribute.  A pickle of a network that another thread is
+        # rewiring would be of two moments.
+        del protocol
+        with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
+            return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
 
     def __getstate__(self) -> Any:
-        # A pickle of a network that another thread is rewiring would be of two moments.
-        with guard.reading(self, name=f"this {type(self).__name__}", action="pickling"):
-            return super().__getstate__()
+        """Return the state for `skops.io.dump`: parameters, or the bytes that `save` writes."""
+        from ratoon.estimators.persistence import plain_state
+
+        with guard.reading(self, name=f"this {type(self).__name__}", action="saving"):
+            return plain_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        from ratoon.estimators.persistence import is_plain_state, restore
+
+        if is_plain_state(state):
+            restore(self, state)
+        else:
+            super().__setstate__(state)
 
     # --------------------------------------------------------------------------- scikit-learn
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for the name of another library's the error names the right one."""
+        for name in params.keys() - self._get_param_names():
+            if (message := hint_for(type(self).__name__, name)) is not None:
+                raise UnknownParameterError(message)
+        super().set_params(**params)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

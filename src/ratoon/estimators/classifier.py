@@ -14,6 +14,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.data import Labelled
+from ratoon.estimators.foreign import with_hints
 from ratoon.estimators.parameters import short
 from ratoon.estimators.targets import (
     checked_classes,
@@ -192,7 +193,12 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
     best_iteration_ : int or None
         Epoch, counted from 0, with the best validation score.
     feature_importances_ : ndarray of shape (n_features,)
-        Fraction of each feature in the summed magnitude of the first layer's weights.
+        Importance of each feature: magnitude of its weights times the root of 1 + F, where F is its
+        F statistic on the training rows.  The sum is 1.
+    ranking_ : Ranking
+        The features by importance, with direction, difference, t or F, p value and FDR.
+    group_names_ : ndarray of str
+        Names of the first neurons, if `topology` was made from named groups.
     coefs_, intercepts_ : list
         Weights as SciPy matrices (inputs x outputs), and biases.
     report_ : FitReport
@@ -212,6 +218,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
 
     _is_classifier = True
 
+    @with_hints
     def __init__(
         self,
         hidden_layer_sizes: Any = "auto",

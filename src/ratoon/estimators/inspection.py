@@ -1,12 +1,10 @@
-"""Weights, importances, report and plan of an estimator."""
+"""Weights, report and plan of an estimator."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
@@ -21,57 +19,8 @@ from ratoon.topology import Within
 from ratoon.training import TrainingState
 
 
-def feature_strength(network: SparseMLP, *, propagate: bool = False) -> NDArray[np.float64]:
-    """Return for every feature the summed magnitude of its connections' weights.
-
-    Parameters
-    ----------
-    network : SparseMLP
-        A trained network.
-    propagate : bool, default=False
-        Count each connection by the strength of the neuron it leads to, which in turn is that of
-        its own connections, and so on up to the outputs.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Not negative.  0 for features that were constant in training: they are always read as 0.
-
-    Examples
-    --------
-    >>> from ratoon.topology import Topology
-    >>> wiring = Topology.from_pairs((2, 2), [0, 1], [0, 1]), Topology.from_pairs((2, 1), [1], [0])
-    >>> network = SparseMLP.start((2, 2, 1), density=1.0, seed=0, topologies=wiring)
-    >>> network.layers[0].weights[:], network.layers[1].weights[:] = (-3, 1), 10
-    >>> feature_strength(network).tolist(), feature_strength(network, propagate=True).tolist()
-    ([3.0, 1.0], [0.0, 10.0])
-    """
-    network.require_memory_of_inputs(16)
-    layers = network.layers if propagate else network.layers[:1]
-    strength: Array = np.ones(layers[-1].shape[1])
-    for layer in reversed(layers):
-        inputs, outputs = layer.topology.pairs()
-        magnitude = np.abs(layer.weights).astype(np.float64) * strength[outputs]
-        strength = np.bincount(inputs, weights=magnitude, minlength=layer.shape[0])
-    if network.scaling.scale is not None:
-        strength[np.asarray(network.scaling.scale) == 0] = 0.0
-    return strength
-
-
-def relative_strength(strength: Array) -> NDArray[np.float64]:
-    """Return strengths as fractions of their sum.
-
-    Examples
-    --------
-    >>> relative_strength(np.array([1.0, 3.0])).tolist()
-    [0.25, 0.75]
-    """
-    total = float(strength.sum())
-    return np.asarray(strength / total if total > 0 else strength, dtype=np.float64)
-
-
 class NetworkInspection:
-    """Weights, importances, report and plan of an estimator."""
+    """Weights, report and plan of an estimator."""
 
     network_: SparseMLP
     settings_: Settings
@@ -94,12 +43,6 @@ class NetworkInspection:
         """Biases of every layer."""
         check_is_fitted(self)
         return [layer.bias.copy() for layer in self.network_.layers]
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Fraction of every feature in the summed magnitude of the first layer's weights."""
-        check_is_fitted(self)
-        return relative_strength(feature_strength(self.network_))
 
     def align(self, X: Any, *, id_map: Any = None, min_coverage: float = MIN_COVERAGE) -> Dataset:
         """Return samples with the features of training, found by name, for `predict` and others.
@@ -148,23 +91,39 @@ class NetworkInspection:
         warn_of_missing(how, self)
         return replace(data, notes=(*data.notes, str(how)))
 
-    def feature_strength(self, *, propagate: bool = False) -> NDArray[np.float64]:
-        """Return the summed magnitude of every feature's connections.
-
-        Parameters
-        ----------
-        propagate : bool, default=False
-            Count each connection by the strength of the neuron it leads to.
-        """
-        check_is_fitted(self)
-        return feature_strength(self.network_, propagate=propagate)
-
     @property
     def report_(self) -> FitReport:
         """Table of the layers: connections, density asked for and achieved, memory, rewired."""
         check_is_fitted(self)
         state = self._state
         return make_report(self.network_, state.history, self.settings_, state.rewired_by_layer)
+
+    def card(self, *, title: str | None = None, notes: str | None = None, test: Any = None) -> str:
+        """Return a model card: a Markdown page about the fitted model.
+
+        It has what the estimator and its file know: data, network, settings, scores, strongest
+        features, limits and how to load the model.
+
+        Parameters
+        ----------
+        title : str, optional
+            Heading of the page; by default the name of the class.
+        notes : str, optional
+            Markdown that is put first, such as the intended use.
+        test : tuple (X, y) or Dataset, optional
+            Samples that were not used in training, to be scored.
+
+        Examples
+        --------
+        >>> from ratoon import SparseMLPClassifier
+        >>> model = SparseMLPClassifier(random_state=0).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+        >>> print(model.card(title="Demo").splitlines()[8])
+        # Demo
+        """
+        from ratoon.report.card import model_card
+
+        check_is_fitted(self)
+        return model_card(self, title=title, notes=notes, test=test)
 
     @property
     def solver_(self) -> str:

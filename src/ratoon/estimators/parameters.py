@@ -165,6 +165,9 @@ def _solver(owner: str, name: str, value: Any) -> None:
 
 
 def _schedule(owner: str, name: str, value: Any) -> None:
+    if _is_number(value):
+        hint = f"\n  The first learning rate is `learning_rate_init={short(value)}`."
+        _fail(owner, name, "a schedule, not a number", value, hint)
     if not callable(value):
         one_of(tuple(SCHEDULES), also=" or a function of the progress of training")(
             owner, name, value

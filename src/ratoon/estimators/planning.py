@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 
 from ratoon import kernels
+from ratoon.committee import committee_cost
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
 from ratoon.evolution import SET, Clock
 from ratoon.history import duration
 from ratoon.initialise import connections_wanted
-from ratoon.kernels import LANES, Rule, Step
+from ratoon.kernels import LANES, Rule, Step, block_lanes, passes_by_runs
 from ratoon.kernels.types import checked_dtype, is_bfloat16
 from ratoon.layers import SparseLayer
 from ratoon.memory import require_memory
 from ratoon.network import SparseMLP
 
-BLOCK = 32
-"""Samples of a minibatch that native code computes at once."""
-
 _INDEX_BYTES = 4
+_LINK_BYTES = 8  # of a connection in the run of an output or input
+_NARROW = 32  # outputs of a layer that has no runs of outputs
 _DRAWING_BYTES = 40  # per allowed position: inputs, outputs, places, empty ones, an order
 _SCALING_BYTES = 16  # per feature: means and factors in double precision
 _REGROWN = 0.3  # of a layer's connections, at the usual zeta
@@ -63,7 +63,8 @@ class PlannedMemory:
 class FitPlan(PlannedMemory):
     """What a fit needs, without the data itself.
 
-    Where `fit` would solve in closed form, the figures are those of a training instead.
+    Where `fit` would solve in closed form, there is one step, and the network has at most the
+    connections given: members of the committee that do not help are left out.
 
     Examples
     --------
@@ -96,27 +97,35 @@ class FitPlan(PlannedMemory):
 
     def __str__(self) -> str:
         n_positions = sum(n_in * n_out for n_in, n_out in pairwise(self.widths))
-        solver = f"{self.solver}, because {self.reason}"
-        if self.solver == CLOSED_FORM:
-            solver += "; the figures below are those of a training instead"
+        in_closed_form = self.solver == CLOSED_FORM
+        most = "at most " if in_closed_form else ""
         lines = [
-            ("solver", solver),
-            ("network", " -> ".join(f"{width:,}" for width in self.widths)),
+            ("solver", f"{self.solver}, because {self.reason}"),
+            ("network", most + " -> ".join(f"{width:,}" for width in self.widths)),
             (
                 "connections",
-                f"{self.n_connections:,} in {self.dtype}"
+                f"{most}{self.n_connections:,} in {self.dtype}"
                 f" ({self.n_connections / n_positions:.3%} of a dense network)",
             ),
             ("parameters", _megabytes(self.parameter_bytes)),
-            ("working space", f"{_megabytes(self.workspace_bytes)} at batch {self.batch_size}"),
-            ("rewiring", _megabytes(self.rewiring_bytes)),
-            ("peak", f"{_megabytes(self.peak_bytes)} without the data"),
-            (
-                "time",
-                f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads} thread(s),"
-                f" {duration(self.seconds)} for {epochs(self.n_epochs)}",
-            ),
         ]
+        if in_closed_form:
+            lines += [
+                ("working space", _megabytes(self.workspace_bytes)),
+                ("peak", f"{_megabytes(self.peak_bytes)} without the data"),
+                ("time", f"about {duration(self.seconds)} on 1 thread"),
+            ]
+        else:
+            lines += [
+                ("working space", f"{_megabytes(self.workspace_bytes)} at batch {self.batch_size}"),
+                ("rewiring", _megabytes(self.rewiring_bytes)),
+                ("peak", f"{_megabytes(self.peak_bytes)} without the data"),
+                (
+                    "time",
+                    f"about {duration(self.seconds_per_epoch)} per epoch on {self.n_threads}"
+                    f" thread(s), {duration(self.seconds)} for {epochs(self.n_epochs)}",
+                ),
+            ]
         return "\n".join(f"{name:<14}{text}" for name, text in lines)
 
     __repr__ = __str__
@@ -132,6 +141,8 @@ def make_plan(
 
     ``n_allowed`` are the positions that layers with a limit may use.
     """
+    if settings.is_closed_form:
+        return _plan_closed_form(settings, shape)
     connections = _connections(settings, shape)
     per_step, per_epoch = seconds_of(settings, shape, connections, settings.n_threads)
     return FitPlan(
@@ -147,6 +158,45 @@ def make_plan(
         seconds_per_step=per_step,
         seconds_per_epoch=per_epoch,
     )
+
+
+def _plan_closed_form(settings: Settings, shape: Shape) -> FitPlan:
+    """Return the plan of a committee, from its size and the speed of matrix products here."""
+    cost = committee_cost(
+        shape.n_samples,
+        shape.n_features,
+        shape.n_outputs,
+        is_classifier=shape.is_classifier,
+        flops_per_second=_flops_per_second(),
+    )
+    parameters = sum(cost.connections) * (_INDEX_BYTES + 4) + 4 * (cost.width + shape.n_outputs)
+    return FitPlan(
+        parameter_bytes=parameters,
+        workspace_bytes=cost.workspace_bytes,
+        rewiring_bytes=0,
+        scaling_bytes=shape.n_features * _SCALING_BYTES,
+        best_copy_bytes=0,
+        solver=settings.solver,
+        reason=settings.reason,
+        widths=(shape.n_features, cost.width, shape.n_outputs),
+        connections=cost.connections,
+        dtype="float32",
+        batch_size=shape.n_samples,
+        n_epochs=1,
+        n_threads=1,
+        seconds_per_step=cost.seconds,
+        seconds_per_epoch=cost.seconds,
+    )
+
+
+@cache
+def _flops_per_second() -> float:
+    """Time a matrix product like those of a committee, on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    rows = np.ones((128, 4096), dtype=np.float32)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return 2 * 128 * 128 * 4096 / _quickest(lambda: rows @ rows.T)
 
 
 def check_memory(settings: Settings, shape: Shape) -> None:
@@ -219,8 +269,7 @@ def planned_memory(
     return PlannedMemory(
         parameter_bytes=parameters,
         workspace_bytes=workspace_bytes(widths, settings.batch_size, size, settings.n_threads)
-        # Large minibatches are computed in blocks whose gradients are added up.
-        + (sum(connections) + biases) * size * (settings.batch_size > BLOCK),
+        + _wide_bytes(widths, connections, settings.batch_size, weight_size, size),
         rewiring_bytes=_rewiring_bytes(max(connections), weight_size) + within if rewires else 0,
         scaling_bytes=shape.n_features * _SCALING_BYTES,
         best_copy_bytes=parameters if settings.early_stopping and settings.restore_best else 0,
@@ -277,9 +326,35 @@ def workspace_bytes(widths: tuple[int, ...], batch: int, itemsize: int, n_thread
     (8064, 11264)
     """
     rows = sum(widths) + 2 * max(widths[1:])
-    if n_threads > 1 and batch <= BLOCK:
+    block = block_lanes(max(widths))
+    if n_threads > 1 and batch <= block:
         rows += widths[0]
-    return rows * padded(min(batch, BLOCK)) * itemsize
+    return rows * padded(min(batch, block)) * itemsize
+
+
+def _wide_bytes(
+    widths: tuple[int, ...],
+    connections: tuple[int, ...],
+    batch: int,
+    weight_size: int,
+    itemsize: int,
+) -> int:
+    """Return what large minibatches need on top of activations.
+
+    Gradients of several blocks are added up.  Layers whose rows fit the cache have their
+    connections a second time, output by output (narrow ones do not) and input by input, and then
+    the gradients of one layer at a time are kept.
+    """
+    block = block_lanes(max(widths))
+    lanes, in_blocks = padded(min(batch, block)), batch > block
+    need = (sum(connections) + sum(widths[1:])) * itemsize if in_blocks else 0
+    largest = 0
+    for (n_in, n_out), size in zip(pairwise(widths), connections, strict=True):
+        if passes_by_runs(n_in, n_out, size, lanes=lanes, itemsize=itemsize):
+            need += _LINK_BYTES * size * (1 if n_out <= _NARROW else 2)
+            largest = max(largest, size)
+    widened = largest * itemsize if weight_size < itemsize else 0
+    return need + widened + (0 if in_blocks else largest * itemsize)
 
 
 def _megabytes(n_bytes: int) -> str:
@@ -424,3 +499,24 @@ def _quickest(run: Callable[[], object], at_least_s: float = 0.01) -> float:
         run()
         times.append(max(time.thread_time() - started, 1e-9))
     return min(times)
+
+
+_CV_VALUES, _SHORT_CV_VALUES = 4e6, 1.6e7
+_CV_STEPS, _SHORT_CV_STEPS = 3e8, 1.5e9
+
+
+def work_of_fit(estimator: Any, data: Any) -> tuple[float, float]:
+    """Return how long a fit is, relative to one to repeat 15 times and one to repeat 5 times.
+
+    It depends on the data and the parameters only: on values for the closed form, else on
+    connections times samples times epochs.
+    """
+    n_outputs = max(data.n_classes, 1)
+    shape = Shape(data.n_samples, data.n_features, n_outputs, estimator._is_classifier)
+    settings = resolve(estimator, shape)
+    if settings.is_closed_form:
+        # With many samples the samples-by-samples systems take most of the time.
+        work = float(shape.n_samples) * max(shape.n_features, 4 * shape.n_samples)
+        return work / _CV_VALUES, work / _SHORT_CV_VALUES
+    work = float(sum(_connections(settings, shape))) * shape.n_samples * settings.max_iter
+    return work / _CV_STEPS, work / _SHORT_CV_STEPS

@@ -1,12 +1,12 @@
-"""Feature selectors: features ranked by the strength of their connections in trained networks."""
+"""Feature selectors: features ranked by their importance in several networks."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
@@ -14,17 +14,29 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ratoon.arrays import Array
+from ratoon.committee import suits
+from ratoon.committee.problem import MIN_SAMPLES
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.estimators.inspection import relative_strength
 from ratoon.estimators.parameters import short
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import SET, RewiringHasNoEffectWarning
+from ratoon.explain import (
+    Ranking,
+    StableSelection,
+    associations,
+    complementary_halves,
+    relative_strength,
+    stable_selection,
+)
+from ratoon.explain.stability import THRESHOLD
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples, targets_or_labels
 from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning
 
-RESAMPLING = ("folds", "seeds")
+_FEWEST_IN_HALF = 8
+
+RESAMPLING = ("halves", "folds", "seeds")
 
 LARGEST_N_REPEATS = 100_000
 
@@ -90,12 +102,12 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
 
 
 class SparseFeatureSelector(StrengthSelector):
-    """Select the features that sparse networks connect to most strongly.
+    """Select the most important features, by a ranking over halves of the samples.
 
-    Several networks are trained, on different subsets of the samples or with different seeds.  The
-    strength of a feature is the sum, over its connections, of the magnitude of the weight times the
-    strength of the neuron it leads to.  Features are ranked by their mean strength; a stability
-    index measures how well the networks agree.
+    Models are fitted to random halves of the samples, in complementary pairs.  Features are ranked
+    by their mean importance, in the sense of `feature_importances_` of the models; see
+    `ratoon.explain.ranking`.  How often a feature is among the first k in these halves shows how
+    stable its selection is, and `stable_features` bounds the number of false ones.
 
     Selection uses the labels, so it belongs inside a pipeline: if features are selected on all
     samples, later test scores are too optimistic.
@@ -105,38 +117,40 @@ class SparseFeatureSelector(StrengthSelector):
     n_features_to_select : int or float, default=50
         Number of features to keep, or a fraction of them in (0, 1).
     estimator : estimator, optional
-        Estimator to train; once fitted it must have ``feature_strength`` or
-        ``feature_importances_``.  By default a classifier or regressor, depending on `y`, with one
-        hidden layer rewired by SET.
-    n_repeats : int, default=5
-        Number of networks to train.
-    resample : {"folds", "seeds"}, default="folds"
-        Whether each network leaves out a different fold of the samples, or all networks are trained
-        on all samples with different seeds.
-    propagate : bool, default=True
-        Whether the strength of a feature takes all layers into account, or only the weights of the
-        first.
+        Estimator to fit; once fitted it must have ``feature_importances_``.  By default a
+        classifier or regressor, depending on `y`, solved in closed form; for other shapes of data
+        than that is for, networks with one narrow hidden layer rewired by SET.
+    n_repeats : int, default=10
+        Number of models to fit.
+    resample : {"halves", "folds", "seeds"}, default="halves"
+        Whether models are fitted to complementary halves of the samples, each to all but another
+        fold, or all to all samples with different seeds.
+    propagate : bool, optional
+        Rank by the strength of connections alone instead: of all layers (True) or of the first
+        (False).  For estimators with ``feature_strength``.
     n_jobs : int, optional
-        Number of networks to train in parallel, with joblib.
+        Number of models to fit in parallel, with joblib.
     random_state : int, generator or None, default=None
         An integer makes the result reproducible.
 
     Attributes
     ----------
     strength_ : ndarray of shape (n_features,)
-        Mean strength of every feature, normalised to sum 1 in every network.
+        Mean importance of every feature, normalised to sum 1 in every model.
     strength_spread_ : ndarray of shape (n_features,)
-        Standard deviation over the networks.
+        Standard deviation over the models.
     strengths_ : ndarray of shape (n_repeats, n_features)
-        Normalised strengths in every network.
+        Normalised importances in every model.
     ranking_ : ndarray of shape (n_features,)
-        1 for the strongest feature, 2 for the next.
+        1 for the most important feature, 2 for the next.
     support_ : ndarray of bool
         Which features are kept.
     selection_frequency_ : ndarray of shape (n_features,)
-        Fraction of the networks in which a feature is among those to keep.
+        Fraction of the models in which a feature is among those to keep.
+    ranked_ : Ranking
+        The features in their order, with statistics of all rows given.
     stability_ : float
-        Agreement of the networks (Nogueira et al., 2018): 1 is perfect, 0 is random.
+        Agreement of the models (Nogueira et al., 2018): 1 is perfect, 0 is random.
     n_features_ : int
         Number of features kept.
     n_features_in_, feature_names_in_
@@ -149,11 +163,14 @@ class SparseFeatureSelector(StrengthSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(200, 30))
+    >>> X = np.random.default_rng(0).normal(size=(200, 130))
     >>> y = X[:, 4] + X[:, 7] > 0
     >>> selector = SparseFeatureSelector(2, random_state=0).fit(X, y)
     >>> selector.get_support(indices=True).tolist(), selector.transform(X).shape
     ([4, 7], (200, 2))
+    >>> print(selector.stable_features())
+    2 features are among the first 2 in at least 90% of 10 halves of the samples; expected number
+    of false ones among them: at most 0.038
     """
 
     def __init__(
@@ -161,9 +178,9 @@ class SparseFeatureSelector(StrengthSelector):
         n_features_to_select: int | float = 50,
         *,
         estimator: Any = None,
-        n_repeats: int = 5,
-        resample: str = "folds",
-        propagate: bool = True,
+        n_repeats: int = 10,
+        resample: str = "halves",
+        propagate: bool | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -176,7 +193,7 @@ class SparseFeatureSelector(StrengthSelector):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train the networks and rank the features.
+        """Fit the models and rank the features.
 
         Parameters
         ----------
@@ -212,13 +229,12 @@ class SparseFeatureSelector(StrengthSelector):
                 f"{type(self).__name__}: `estimator` must be an estimator, for example"
                 f" SparseMLPClassifier(), or None; got {short(self.estimator)}."
             )
-        model = _default_estimator(target) if self.estimator is None else self.estimator
         seed = draw_root(self.random_state)
-        parts = (
-            training_rows(target, self.n_repeats, derive_generator(seed, "folds"))
-            if self.resample == "folds"
-            else [np.arange(x.shape[0])] * self.n_repeats
-        )
+        parts = self._parts(target, seed)
+        fewest = min(rows.size for rows in parts)
+        model = self.estimator
+        if model is None:
+            model = _default_estimator(target, fewest, x)
         if self.n_jobs is not None:
             threads_for(self.n_jobs, 1)  # raises if it is not a number of processes
         strengths = Parallel(n_jobs=self.n_jobs)(
@@ -228,12 +244,59 @@ class SparseFeatureSelector(StrengthSelector):
             for number, rows in enumerate(parts)
         )
         self._set_strengths(np.stack(strengths))
+        self.ranked_ = labelled_ranking(self, x, target)
+        has_halves = self.resample == "halves" and fewest < len(target)
+        self._n_halves = 2 * (self.n_repeats // 2) if has_halves else 0
         return self
+
+    def _parts(self, target: Array, seed: int) -> list[Array]:
+        """Return the rows that each model is fitted to."""
+        if self.resample == "seeds":
+            return [np.arange(len(target))] * self.n_repeats
+        rng = derive_generator(seed, self.resample)
+        if self.resample == "folds":
+            return training_rows(target, self.n_repeats, rng)
+        if len(target) < 2 * _FEWEST_IN_HALF:
+            return [np.arange(len(target))] * self.n_repeats
+        return complementary_halves(class_codes(target), len(target), self.n_repeats, rng)
+
+    def stable_features(self, threshold: float = THRESHOLD) -> StableSelection:
+        """Return the features that are selected in most halves, with a bound on false ones.
+
+        Parameters
+        ----------
+        threshold : float, default=0.9
+            Fraction of the halves in which a feature must be among those to keep; above 0.5.
+
+        Raises
+        ------
+        InvalidParameterError
+            If models were not fitted to complementary halves, for which the bound is known.
+        """
+        check_is_fitted(self)
+        n_halves = self._n_halves
+        if n_halves < 2:
+            raise InvalidParameterError(
+                f"the bound on false selections needs complementary halves of at least"
+                f" {2 * _FEWEST_IN_HALF} samples.\n"
+                f'  Set `resample="halves"` and `n_repeats` to at least 2.'
+            )
+        frequency = selection_frequency(self.strengths_[:n_halves], self.n_features_)
+        return stable_selection(
+            frequency, k=self.n_features_, n_halves=n_halves, threshold=threshold
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def class_codes(y: Array) -> NDArray[np.int64] | None:
+    """Return the class of every sample as a number; None if there are no classes."""
+    if y.ndim != 1 or type_of_target(y) not in ("binary", "multiclass"):
+        return None
+    return np.asarray(np.unique(y, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
 def training_rows(y: Array, n_parts: int, rng: np.random.Generator) -> list[Array]:
@@ -250,9 +313,8 @@ def training_rows(y: Array, n_parts: int, rng: np.random.Generator) -> list[Arra
     rows = np.arange(len(y))
     if n_parts == 1 or rows.size < 4 * n_parts:
         return [rows] * n_parts
-    codes = np.zeros(rows.size, dtype=np.int64)
-    if y.ndim == 1 and type_of_target(y) in ("binary", "multiclass"):
-        codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+    known = class_codes(y)
+    codes = np.zeros(rows.size, dtype=np.int64) if known is None else known
     part = np.full(rows.size, -1)
     dealt = 0
     for code in np.unique(codes):
@@ -263,7 +325,21 @@ def training_rows(y: Array, n_parts: int, rng: np.random.Generator) -> list[Arra
     return [rows[part != number] for number in range(n_parts)]
 
 
-def _default_estimator(y: Array) -> Any:
+def _default_estimator(y: Array, n_rows: int, x: Any) -> Any:
+    """Return the estimator for fits to ``n_rows`` of the samples."""
+    from ratoon.estimators.classifier import SparseMLPClassifier
+    from ratoon.estimators.regressor import SparseMLPRegressor
+
+    kind = type_of_target(y, input_name="y")
+    make = SparseMLPRegressor if kind.startswith("continuous") else SparseMLPClassifier
+    n_stored = x.nnz if scipy.sparse.issparse(x) else None
+    if suits(max(n_rows, MIN_SAMPLES), x.shape[1], n_stored):
+        return make(solver="ridge")
+    return rewired_network(y)
+
+
+def rewired_network(y: Array) -> Any:
+    """Return a network trained step by step, for many samples or few features."""
     from ratoon.estimators.classifier import SparseMLPClassifier
     from ratoon.estimators.regressor import SparseMLPRegressor
 
@@ -285,7 +361,9 @@ def _default_estimator(y: Array) -> Any:
     )
 
 
-def _strength(model: Any, x: Any, y: Array, rows: Array, seed: int, propagate: bool) -> Array:
+def _strength(
+    model: Any, x: Any, y: Array, rows: Array, seed: int, propagate: bool | None
+) -> Array:
     fitted = clone(model)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=seed % 2**32)
@@ -295,7 +373,12 @@ def _strength(model: Any, x: Any, y: Array, rows: Array, seed: int, propagate: b
         # With few features the layers of the default network are full.
         warnings.simplefilter("ignore", RewiringHasNoEffectWarning)
         fitted.fit(x[rows], y[rows])
-    if hasattr(fitted, "feature_strength"):
+    if propagate is not None:
+        if not hasattr(fitted, "feature_strength"):
+            raise InvalidParameterError(
+                f"`propagate={propagate}` ranks by the strength of connections, and"
+                f" {type(fitted).__name__} has no `feature_strength`.\n  Leave it at None."
+            )
         return np.asarray(fitted.feature_strength(propagate=propagate), dtype=np.float64)
     found = getattr(fitted, "feature_importances_", None)
     if found is None:
@@ -363,36 +446,36 @@ def stability_index(strengths: Array, k: int) -> float:
     return float(1.0 - variance.mean() / (share * (1.0 - share)))
 
 
-# ------------------------------------------------------------------------------ directions
+# ------------------------------------------------------------------------- statistics of features
 
 
-def directions(x: Any, y: Array, class_names: Sequence[str] | None) -> list[str]:
-    """Return the direction of every feature: its highest class, or the sign of its correlation.
+def labelled_ranking(selector: Any, x: Any, y: Array | None, class_names: Any = None) -> Ranking:
+    """Return the ranking of a fitted selector with statistics of these rows.
 
     Parameters
     ----------
+    selector : StrengthSelector
+        Fitted.
     x : ndarray or SciPy matrix of shape (n_samples, n_features)
-        Only the features of interest: they are made dense.
-    y : ndarray of shape (n_samples,)
-        Class codes, or a continuous target.
-    class_names : sequence of str or None
-        Names of the classes; None for a continuous target.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0, 5.0, 1.0], [1.0, 4.0, 1.0]])
-    >>> directions(x, np.array([0, 1]), ["ill", "well"])
-    ['highest in well', 'highest in ill', '']
-    >>> directions(x, np.array([0.5, 1.5]), None)
-    ['rises', 'falls', '']
+        Samples.
+    y : ndarray, optional
+        Classes, labels or numbers; without, there are no statistics.
+    class_names : sequence of str, optional
+        Names of the classes if ``y`` holds codes.
     """
-    dense = wrap(x).dense().astype(np.float64)
-    varies = np.ptp(dense, axis=0) > 0
-    if class_names is None:
-        slope = (dense - dense.mean(axis=0)).T @ (y - y.mean())
-        words = np.where(slope > 0, "rises", np.where(slope < 0, "falls", ""))
-        return [str(word) if moves else "" for word, moves in zip(words, varies, strict=True)]
-    present = np.unique(y)
-    means = np.stack([dense[y == code].mean(axis=0) for code in present])
-    names = [f"highest in {class_names[present[k]]}" for k in means.argmax(axis=0)]
-    return [name if moves else "" for name, moves in zip(names, varies, strict=True)]
+    names = getattr(selector, "feature_names_in_", None)
+    named = None if names is None else tuple(map(str, names))
+    if y is None:
+        return Ranking(selector.strength_, None, named, None, "without labels")
+    codes = class_codes(y)
+    if codes is None:
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        classes = None
+    else:
+        targets = np.eye(int(codes.max()) + 1)[codes]
+        present = np.unique(y)
+        classes = tuple(str(c if class_names is None else class_names[c]) for c in present)
+    found = associations(wrap(x), targets, None, codes, seed=0)
+    sampled = "" if found.n_rows == found.n_available else f"{found.n_rows:,} of "
+    rows = f"on {sampled}the {found.n_available:,} rows given"
+    return Ranking(selector.strength_, found, named, classes, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -35,6 +35,7 @@ from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.preparation import Preparation
 from ratoon.rng import draw_root
+from ratoon.samples.fingerprints import RowSet
 from ratoon.storage.document import text_array
 from ratoon.storage.rules import EXACT_INTEGER, MAX_WIDTH, Fields, Violation
 from ratoon.storage.strict_json import canonical
@@ -49,6 +50,9 @@ ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
 """Parameters that a fitted network no longer needs; kept only if they are JSON values."""
+
+FINGERPRINTS = "row_fingerprints"
+"""Array of the fingerprints of the training samples; optional."""
 
 _SHAPE = {"n_samples", "n_features", "n_outputs", "is_classifier"}
 _KEYS = {"estimator", "parameters", "not_saved", "n_features", "shape", "progress", "targets"}
@@ -104,10 +108,18 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
     arrays.update(of_training)
     if hasattr(estimator, "feature_names_in_"):
         arrays["feature_names"] = text_array([str(name) for name in estimator.feature_names_in_])
+    if hasattr(estimator, "group_names_"):
+        arrays["group_names"] = estimator.group_names_
+    ranking, of_features = estimator._association_state()
+    arrays.update(of_features)
+    trained_rows = estimator.__dict__.get("_trained_rows")
+    if trained_rows is not None:
+        arrays[FINGERPRINTS] = trained_rows.fingerprints
     config = {
         "estimator": type(estimator).__name__,
         "parameters": parameters,
         "settings": settings_to_plain(estimator.settings_),
+        "ranking": ranking,
         "not_saved": not_saved,
         "n_features": int(estimator.n_features_in_),
         "shape": asdict(estimator._shape),
@@ -145,6 +157,7 @@ def _build(
     stored_settings = config.pop("settings", None)  # files of earlier versions have none
     preparation = config.pop("preparation", None)
     naming = config.pop("naming", None)
+    ranking = config.pop("ranking", None)
     fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
     if kind is None:
@@ -182,10 +195,15 @@ def _build(
     else:
         estimator.preparation_ = None
     estimator.naming_ = _naming_from(naming, arrays)
+    if FINGERPRINTS in arrays:
+        estimator._trained_rows = RowSet(_checked_fingerprints(arrays.pop(FINGERPRINTS)))
+    if "group_names" in arrays:
+        estimator.group_names_ = np.asarray(arrays.pop("group_names"), dtype=object)
     estimator._restore_targets(config["targets"], arrays)
     estimator._loss()
     estimator._shape = shape
     state = state_from_parts(config["progress"], arrays, networks)
+    of_features = {name: arrays.pop(name) for name in list(arrays) if name.startswith("ranking/")}
     if arrays:
         raise FormatError(f"unknown arrays {sorted(arrays)}")
     expected = (estimator.n_features_in_, estimator._n_outputs())
@@ -195,7 +213,13 @@ def _build(
                 f"a network from {network.widths[0]} to {network.widths[-1]} for an estimator of"
                 f" {expected[0]} features and {expected[1]} outputs"
             )
+    groups = getattr(estimator, "group_names_", None)
+    if groups is not None and (groups.ndim != 1 or groups.size > networks[0].widths[1]):
+        raise FormatError(f"names of groups do not fit {networks[0].widths[1]} neurons")
     estimator._publish(state)
+    estimator._restore_associations(ranking, of_features)
+    if of_features:
+        raise FormatError(f"unknown arrays {sorted(of_features)}")
     if stored_settings is None:
         settings = settings_of_old_file(estimator, shape, estimator.network_, estimator.n_iter_)
     else:
@@ -205,8 +229,18 @@ def _build(
     estimator.settings_ = settings
     if any(layer.allowed is not None for layer in state.network.layers):
         # A fit from the beginning must respect the limits, too.
-        estimator.topology = [limit_of(layer) for layer in state.network.layers]
+        limits = [limit_of(layer) for layer in state.network.layers]
+        if groups is not None and limits[0] is not None:
+            limits[0] = replace(limits[0], names=tuple(map(str, groups)))
+        estimator.topology = limits
     return estimator
+
+
+def _checked_fingerprints(stored: Array) -> Array:
+    """Return the fingerprints in a file if they are a sorted set."""
+    if stored.ndim != 1 or stored.dtype != np.uint64 or not bool((stored[1:] > stored[:-1]).all()):
+        raise FormatError(f"{FINGERPRINTS} must be increasing numbers of 64 bits")
+    return stored
 
 
 def _prepared_parts(estimator: BaseSparseMLP, arrays: dict[str, Array]) -> dict[str, Any]:

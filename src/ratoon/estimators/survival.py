@@ -18,6 +18,7 @@ from ratoon.estimators.data import Labelled
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.strengths import strengths
 from ratoon.estimators.survival_targets import checked_survival
+from ratoon.explain import Associations, associations
 from ratoon.history import EpochRecord
 from ratoon.samples.base import Rows
 from ratoon.storage.rules import Fields
@@ -357,12 +358,22 @@ class SparseMLPSurvival(BaseSparseMLP):
 
     def _strengths(self, how: Any, labelled: Labelled, held: Rows | None) -> NDArray[np.float64]:
         weights = labelled.weights_without(held)
-        residuals = martingale_residuals(labelled.y[:, 0] > 0, labelled.y[:, 1], weights)
+        residuals = self._residuals(labelled, weights)
+        return strengths(how, labelled.x, residuals, weights, has_classes=False)
+
+    def _associations_of(self, labelled: Labelled, held: Rows | None) -> Associations:
+        """Return how features go with the martingale residuals of the training rows."""
+        weights = labelled.weights_without(held)
+        return associations(
+            labelled.x, self._residuals(labelled, weights), weights, None, seed=self._state.seed
+        )
+
+    def _residuals(self, labelled: Labelled, weights: Array | None) -> Array:
+        event, time = labelled.y[:, 0] > 0, labelled.y[:, 1]
+        found = martingale_residuals(event, time, weights)
         if weights is not None:
-            residuals = np.divide(
-                residuals, weights, out=np.zeros_like(residuals), where=weights > 0
-            )
-        return strengths(how, labelled.x, residuals[:, None], weights, has_classes=False)
+            found = np.divide(found, weights, out=np.zeros_like(found), where=weights > 0)
+        return found[:, None]
 
     def _score(self, outputs: Array, data: TrainingData) -> float:
         weights = data.weights

@@ -172,16 +172,37 @@ class Comparison:
         >>> round(difference, 2), p < 0.05
         (0.26, True)
         """
+        mean, error, n = self._difference(first, other)
+        if error == 0.0:  # equal but for rounding: there is nothing to estimate a spread from
+            return mean, 1.0 if abs(mean) <= 1e-12 else float("nan")
+        return mean, float(2.0 * scipy.stats.t.sf(abs(mean / error), n - 1))
+
+    def interval(self, first: str, other: str) -> tuple[float, float, float]:
+        """Return the mean difference in accuracy and the limits of its 95 % interval.
+
+        The limits are NaN where `against` has no p value.
+
+        Examples
+        --------
+        >>> scores = {"a": np.array([9, 8, 9, 9, 8]) / 10, "b": np.array([6, 6, 5, 7, 6]) / 10}
+        >>> [round(x, 2) for x in Comparison(scores, scores, {}, 0.2).interval("a", "b")]
+        [0.26, 0.09, 0.43]
+        """
+        mean, error, n = self._difference(first, other)
+        if not error > 0.0:
+            return mean, float("nan"), float("nan")
+        half = float(scipy.stats.t.ppf(0.975, n - 1)) * error
+        return mean, mean - half, mean + half
+
+    def _difference(self, first: str, other: str) -> tuple[float, float, int]:
+        """Return the mean difference, its corrected standard error and the number of splits."""
         differences = self.accuracy[first] - self.accuracy[other]
         mean, n = float(differences.mean()), differences.size
         if n < LEAST_SPLITS:
-            return mean, float("nan")
+            return mean, float("nan"), n
         spread = float(differences.std(ddof=1))
-        if spread <= 1e-12:  # equal but for rounding: there is nothing to estimate a spread from
-            return mean, 1.0 if abs(mean) <= 1e-12 else float("nan")
         overlap = 1.0 / n + self.test_share / (1.0 - self.test_share)
-        t = mean / (spread * np.sqrt(overlap))
-        return mean, float(2.0 * scipy.stats.t.sf(abs(t), n - 1))
+        return mean, 0.0 if spread <= 1e-12 else spread * float(np.sqrt(overlap)), n
 
 
 def compare(

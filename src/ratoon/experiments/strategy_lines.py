@@ -96,6 +96,14 @@ class StrategyComparison:
         ours, base = self.accuracies(name), self.accuracies(BASELINE)
         return np.array([ours[split] - base[split] for split in sorted(ours.keys() & base.keys())])
 
+    def interval(self, name: str) -> tuple[float, float, float] | None:
+        """Return the mean gain and its 95 % limits; None for `static` and without gains."""
+        gains = self.gains(name)
+        if name == BASELINE or gains.size == 0:
+            return None
+        scores: dict[str, NDArray[Any]] = {name: gains, BASELINE: np.zeros(gains.size)}
+        return Comparison(scores, {}, {}, TEST_SHARE).interval(name, BASELINE)
+
     def lines(self) -> list[StrategyLine]:
         """Return one line per strategy."""
         return [self._line(name) for name in self.names()]

@@ -17,6 +17,7 @@ from ratoon.kernels.linear import derive as derive
 from ratoon.kernels.linear import drop as drop
 from ratoon.kernels.linear import forward as forward
 from ratoon.kernels.linear import normal as normal
+from ratoon.kernels.linear import rows_of as rows_of
 from ratoon.kernels.linear import update as update
 from ratoon.kernels.network import NativeNetwork as NativeNetwork
 from ratoon.kernels.network import Pace as Pace
@@ -28,4 +29,6 @@ from ratoon.kernels.types import LANES as LANES
 from ratoon.kernels.types import Rule as Rule
 from ratoon.kernels.types import Scaling as Scaling
 from ratoon.kernels.types import Step as Step
+from ratoon.kernels.types import block_lanes as block_lanes
+from ratoon.kernels.types import passes_by_runs as passes_by_runs
 from ratoon.losses import LOSSES as LOSSES

@@ -25,6 +25,28 @@ def padded(rows: Array) -> Array:
     return np.ascontiguousarray(np.pad(rows, ((0, 0), (0, missing))))
 
 
+def _empty_rows(n_rows: int, lanes: int, dtype: Any) -> Array:
+    """Return memory that is used again once the array is deleted."""
+    make = _native.empty_rows_f64 if dtype == np.float64 else _native.empty_rows_f32
+    return make(n_rows, lanes)
+
+
+def rows_of(x: Array, *, n_threads: int = 1) -> Array:
+    """Return samples x features, at least one sample, as the padded rows that kernels take.
+
+    Examples
+    --------
+    >>> rows_of(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))[:, :3]
+    array([[1., 4., 0.],
+           [2., 5., 0.],
+           [3., 6., 0.]])
+    """
+    batch, n_features = x.shape
+    rows = _empty_rows(n_features, 1 if batch == 1 else -(-batch // LANES) * LANES, x.dtype)
+    _native.transpose(x, rows, n_threads)
+    return rows
+
+
 def forward(
     topology: Topology, weights: Array, bias: Array, x: Array, *, n_threads: int = 1
 ) -> Array:
@@ -37,7 +59,7 @@ def forward(
     >>> forward(topology, w, b, np.array([[10.0], [100.0]], dtype=np.float32))
     array([[321.]], dtype=float32)
     """
-    y = np.empty((topology.shape[1], x.shape[1]), dtype=weights.dtype)
+    y = _empty_rows(topology.shape[1], x.shape[1], weights.dtype)
     _native.linear_forward(topology.native, weights, bias, x, y, n_threads)
     return y
 
@@ -60,7 +82,7 @@ def backward(
     Under `Rule.STORE` nothing is updated: the gradient of the weights is written to ``first``.
     The gradient of ``x`` is that of the weights as they were before the update.
     """
-    dx = np.empty((topology.shape[0], x.shape[1]), dtype=weights.dtype) if with_dx else None
+    dx = _empty_rows(topology.shape[0], x.shape[1], weights.dtype) if with_dx else None
     native_step = (step or Step(lr=0.0)).native(weights.dtype)
     _native.linear_backward(
         topology.native, int(rule), weights, first, second, native_step, x, dy, dx, n_threads

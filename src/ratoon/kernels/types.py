@@ -15,6 +15,30 @@ from ratoon.errors import InvalidInputError
 LANES = 8
 """Samples that travel together through a kernel."""
 
+
+def block_lanes(widest: int) -> int:
+    """Return the samples computed together in layers of at most ``widest`` neurons.
+
+    Wider minibatches are split into blocks: the rows of a layer then still fit the cache.
+
+    Examples
+    --------
+    >>> [block_lanes(widest) for widest in (1000, 4000, 50_000)]
+    [128, 64, 32]
+    """
+    lanes = 128
+    while lanes > 32 and widest * lanes > 2**18:
+        lanes //= 2
+    return lanes
+
+
+def passes_by_runs(n_in: int, n_out: int, n_connections: int, *, lanes: int, itemsize: int) -> bool:
+    """Whether a layer has its connections a second time, output by output and input by input."""
+    most = 2**18 if lanes < 64 else 2**32 - 1
+    fits = max(n_in, n_out) * min(lanes, 128) * itemsize <= 2**22
+    return lanes >= 32 and n_connections <= most and fits
+
+
 ACTIVATION_NUMBERS = {name: number for number, (name, _) in enumerate(_native.activations())}
 """What compiled code calls the activations of `ratoon.activations`."""
 

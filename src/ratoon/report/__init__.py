@@ -5,6 +5,7 @@ from __future__ import annotations
 from ratoon.report.confusion import ConfusionMatrixDisplay as ConfusionMatrixDisplay
 from ratoon.report.connectivity import ConnectivityAnimation as ConnectivityAnimation
 from ratoon.report.connectivity import ConnectivityDisplay as ConnectivityDisplay
+from ratoon.report.contributions import ContributionDisplay as ContributionDisplay
 from ratoon.report.curves import LearningCurveDisplay as LearningCurveDisplay
 from ratoon.report.layers import ConnectionCountDisplay as ConnectionCountDisplay
 from ratoon.report.layers import DegreeDisplay as DegreeDisplay

@@ -1,28 +1,34 @@
-"""The report: one self-contained HTML page without scripts."""
+"""The report: one self-contained HTML page that starts with the result."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ratoon.datasets import Dataset
 from ratoon.datasets.optional import require
-from ratoon.report.curves import LearningCurveDisplay
-from ratoon.report.facts import (
-    data_facts,
-    evaluate,
-    layer_rows,
-    matrix_rows,
-    ranked_features,
-    repeat_facts,
-    stability_facts,
-    timing_facts,
+from ratoon.errors import InvalidInputError
+from ratoon.report.context import (
+    CROSS_VALIDATED,
+    HELD_OUT,
+    NEW,
+    TRAINING,
+    UNKNOWN,
+    ReportContext,
+    with_predictions,
 )
-from ratoon.report.layers import ConnectionCountDisplay, DegreeDisplay
-from ratoon.report.style import inline_svg
-from ratoon.report.survival import survival_section
+from ratoon.report.headline import headline
+from ratoon.report.sections import built
+from ratoon.report.svg import Html, visible
 from ratoon.storage.atomic import write_file
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -35,9 +41,13 @@ def write_report(
     *,
     title: str | None = None,
     command: str | None = None,
+    repeat: str | None = None,
     held_out: bool | None = None,
+    training: Dataset | None = None,
+    estimate: Any = None,
     top: int = 25,
     selector: Any = None,
+    extras: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a report about a fitted estimator as one self-contained HTML file.
 
@@ -54,13 +64,23 @@ def write_report(
         Heading of the page.
     command : str, optional
         The command that trained the network, shown on the page.
+    repeat : str, optional
+        Python code that repeats the training, shown on the page.
     held_out : bool, optional
-        Whether the samples were held out from training; None if that is not known.  The page
-        states which.
+        Whether the samples were held out from training.  None finds out by the fingerprints of the
+        training samples, if the estimator has them.  The page states which.
+    training : Dataset, optional
+        The training samples, if they are not ``data``.
+    estimate : Estimate, optional
+        Cross-validation of the samples of ``data`` by `ratoon.experiments.cross_validate`, whose
+        scores the page then shows; with ``held_out`` one of the training samples, of which it
+        shows the main score.
     top : int
         Number of features in the ranking.
     selector : SparseFeatureSelector or SparseAutoencoderSelector, optional
         Fitted on the same features; the page then shows its ranking and stability.
+    extras : mapping of str to object, optional
+        Data of optional sections, by their names.
 
     Returns
     -------
@@ -72,9 +92,13 @@ def write_report(
         data,
         title=title,
         command=command,
+        repeat=repeat,
         held_out=held_out,
+        training=training,
+        estimate=estimate,
         top=top,
         selector=selector,
+        extras=extras,
     )
     target = Path(path)
     write_file(target, text.encode("utf-8", "backslashreplace"))
@@ -87,9 +111,13 @@ def render_report(
     *,
     title: str | None = None,
     command: str | None = None,
+    repeat: str | None = None,
     held_out: bool | None = None,
+    training: Dataset | None = None,
+    estimate: Any = None,
     top: int = 25,
     selector: Any = None,
+    extras: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the page as text; parameters as for `write_report`.
 
@@ -98,122 +126,102 @@ def render_report(
     >>> from ratoon import SparseMLPClassifier
     >>> model = SparseMLPClassifier((8,), epsilon=2, max_iter=3, random_state=0)
     >>> page = render_report(model.fit([[0.0, 1.0], [1.0, 0.0]], ["ill", "well"]))
-    >>> page.startswith("<!doctype html>"), "<script" in page
+    >>> page.startswith("<!doctype html>"), "src=" in page
     (True, False)
     """
-    jinja2 = require("jinja2", "to write reports")
+    basis, trained_on = _basis(estimator, data, held_out, estimate)
+    context = with_predictions(
+        ReportContext(
+            estimator,
+            data,
+            predictions=None if estimate is None or held_out else estimate.predictions,
+            basis=basis,
+            trained_on=trained_on,
+            training=training,
+            estimate=estimate,
+            title=title or f"{type(estimator).__name__}: report",
+            command=command,
+            repeat=repeat,
+            top=top,
+            selector=selector,
+            extras=extras or {},
+        )
+    )
+    return page_text(
+        "report.html",
+        title=context.title,
+        head=headline(context),
+        sections=built(context),
+    )
+
+
+def page_text(template: str, *, title: str, **values: Any) -> str:
+    """Return a page made from a template that extends ``page.html``.
+
+    The page has one inline script, which its content policy names by its hash; nothing else can
+    run, and nothing can be fetched.
+    """
+    jinja2 = require("jinja2", "to write reports", extra="report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
     )
-    found = evaluate(estimator, data)
-    confusion = found.get("confusion")
-    pictures = {name: jinja2.utils.markupsafe.Markup(svg) for name, svg in _draw(estimator).items()}
-    text: str = environment.get_template("page.html").render(
-        title=title or f"{type(estimator).__name__}: report",
+    environment.filters["block"] = json_block
+    script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text: str = environment.get_template(template).render(
+        title=title,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        headline=_headline(estimator, data, found),
-        caution=_caution(held_out) if found else None,
-        data=data_facts(data) if data is not None else [],
-        layers=layer_rows(estimator),
-        totals=_totals(estimator),
-        pictures=pictures,
-        solved=estimator.solver_ == "closed form",
-        how=estimator.report_.how,
-        survival=_survival(estimator, data, jinja2.utils.markupsafe.Markup),
-        matrix=matrix_rows(confusion) if confusion is not None else None,
-        features=ranked_features(estimator, data, top, selector),
-        stability=stability_facts(selector),
-        timings=timing_facts(estimator, found.get("seconds")),
-        repeat=repeat_facts(estimator, command),
+        script=Html(script),
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
+        f" script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        **values,
     )
     return text
 
 
-def _survival(estimator: Any, data: Dataset | None, mark: Any) -> dict[str, Any] | None:
-    found = survival_section(estimator, data)
-    return None if found is None else {**found, "picture": mark(found["picture"])}
+def json_block(value: Any) -> Html:
+    r"""Return a value as JSON that cannot end the script element it is in.
+
+    Examples
+    --------
+    >>> json_block(["</script>", "\u2028"])
+    '["\\u003c/script\\u003e","\\u2028"]'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Html(text)
 
 
-def _draw(estimator: Any) -> dict[str, str]:
-    """Draw every picture of the page."""
-    history = estimator.history_
-    pictures = {}
-    if len(history) > 1:
-        loss = history.column("loss")
-        pictures["loss"] = inline_svg(
-            LearningCurveDisplay({"training": [loss]}, ylabel="loss"),
-            f"Training loss over {len(loss)} epochs, from {loss[0]:.3g} to {loss[-1]:.3g}.",
-            salt="loss",
-            size=(5.2, 3.1),
-        )
-        scores = history.column("validation_score")
-        if None not in scores:
-            pictures["score"] = inline_svg(
-                LearningCurveDisplay({"validation": [scores]}, ylabel="score"),
-                f"Validation score over the epochs, best {max(scores):.3g}.",
-                salt="score",
-                size=(5.2, 3.1),
-            )
-    n_layers = len(estimator.network_.layers)
-    for layer in range(n_layers):
-        degrees = DegreeDisplay.from_estimator(estimator, layer=layer)
-        if degrees.is_uniform:  # for example a full layer
-            continue
-        pictures[f"degree {layer + 1}"] = inline_svg(
-            degrees,
-            f"Fraction of neurons of layer {layer + 1} by their number of connections.",
-            salt=f"degree{layer}",
-            size=(5.2, 3.3),
-        )
-    counts = ConnectionCountDisplay.from_estimator(estimator)
-    description = "; ".join(f"{name} {a:,} of {b:,}" for name, (a, b) in counts.counts.items())
-    size = (5.2, 1.0 + 0.62 * len(counts.counts))
-    pictures["sizes"] = inline_svg(counts, f"Connections: {description}.", salt="sizes", size=size)
-    return pictures
+def _finalized(value: Any) -> Any:
+    """Replace characters that HTML does not have in text; markup remains as it is."""
+    return visible(value) if type(value) is str else value
 
 
-def _totals(estimator: Any) -> dict[str, str]:
-    report = estimator.report_
-    return {
-        "connections": f"{report.n_connections:,}",
-        "positions": f"{report.n_positions:,}",
-        "density": f"{100 * report.n_connections / report.n_positions:.3g} %",
-        "dtype": report.dtype,
-    }
-
-
-def _headline(estimator: Any, data: Dataset | None, found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures at the top of the page: label and number."""
-    network = estimator.network_
-    figures = []
-    if found:
-        classifies = "confusion" in found
-        score = f"{100 * found['score']:.1f} %" if classifies else f"{found['score']:.3f}"
-        numeric = "concordance" if hasattr(estimator, "event_times_") else "R squared"
-        figures.append(("accuracy" if classifies else numeric, score))
-    if data is not None:
-        figures.append(("samples", f"{data.n_samples:,}"))
-    figures += [
-        ("neurons", f"{sum(network.widths):,}"),
-        ("connections", f"{network.n_connections:,}"),
-        ("of a dense network", f"{100 * network.n_connections / network.n_positions:.3g} %"),
-    ]
-    return figures
-
-
-def _caution(held_out: bool | None) -> str:
+def _basis(
+    estimator: Any, data: Dataset | None, held_out: bool | None, estimate: Any
+) -> tuple[str, NDArray[np.bool_] | None]:
+    """Return on what the scores are computed, and which samples the model was trained on."""
+    if data is None:
+        return UNKNOWN, None
+    everything = np.ones(data.n_samples, dtype=bool)
     if held_out:
-        return "These samples were held out: they were not used for training."
-    if held_out is None:
-        return (
-            "The score is on the samples described below. It estimates the score on new samples"
-            " only if none of them was used for training, which is not known here."
-        )
-    return (
-        "The network was trained on these samples, so the score does not estimate that on new"
-        " samples. Hold out samples with `ratoon train --test 0.3`."
-    )
+        return HELD_OUT, ~everything
+    seen = everything if held_out is False else estimator.was_trained_on(data)
+    if estimate is not None:
+        if estimate.predictions.n_samples != data.n_samples:
+            raise InvalidInputError(
+                f"the estimate is of {estimate.predictions.n_samples} samples, and the data has"
+                f" {data.n_samples}."
+            )
+        return CROSS_VALIDATED, seen
+    if held_out is False:
+        return TRAINING, seen
+    if seen is None:
+        return UNKNOWN, None
+    return (TRAINING, seen) if seen.all() else (NEW, seen)

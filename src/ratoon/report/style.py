@@ -8,6 +8,7 @@ from io import BytesIO, StringIO
 from typing import Any
 
 from ratoon.datasets.optional import require
+from ratoon.report.svg import Html
 
 # From the Okabe-Ito palette, which is distinguishable with all common kinds of colour vision.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7F7F7F"
@@ -59,7 +60,7 @@ _RC: dict[Any, Any] = {
 _ID = re.compile(r' id="[A-Za-z0-9.]+_\d+"')
 
 
-def inline_svg(display: Any, description: str, *, salt: str, size: tuple[float, float]) -> str:
+def inline_svg(display: Any, description: str, *, salt: str, size: tuple[float, float]) -> Html:
     """Return the drawing of a display as SVG for an HTML page.
 
     Parameters
@@ -91,7 +92,7 @@ def inline_svg(display: Any, description: str, *, salt: str, size: tuple[float, 
     svg = re.sub(r"font: ([^;\"]*?)px [^;\"]*", r"font: \1px var(--font)", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+    return Html(svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1))
 
 
 def picture_formats() -> tuple[str, ...]:

@@ -17,10 +17,13 @@ from sklearn.utils.validation import validate_data
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
 from ratoon.samples.base import Samples
+from ratoon.samples.blocks import rows_in_blocks
 from ratoon.samples.csr import checked_csr
+from ratoon.samples.dlpack import as_numpy
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
 from ratoon.samples.on_disk import COMPACT, EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
 from ratoon.samples.on_disk_csr import DiskCsrRows
+from ratoon.samples.recipes import recipe_for
 
 
 def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = False) -> Samples:
@@ -47,6 +50,7 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
     InvalidInputError, ValueError, TypeError
         If X cannot be used; the message gives the reason.
     """
+    X = as_numpy(X, "X")
     refuse_misleading(X, "X")
     kind, values, names = _unpacked(X)
     if names is None:
@@ -69,7 +73,9 @@ def checked_samples(estimator: Any, X: Any, *, reset: bool, streamed: bool = Fal
 
 def targets_or_labels(X: Any, y: Any) -> Any:
     """Return ``y``, or the labels of ``X`` if ``y`` is None and ``X`` is a `Dataset`."""
-    return X.labels if y is None and _is_dataset(X) else y
+    if y is None and _is_dataset(X):
+        return X.labels
+    return y.compute() if hasattr(y, "__dask_graph__") else as_numpy(y, "y")
 
 
 def named_columns(X: Any) -> tuple[Any, tuple[str, ...]]:
@@ -126,6 +132,9 @@ def _is_dataset(X: Any) -> bool:
 def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Samples:
     if isinstance(X, DiskRows) and X.is_whole and isinstance(X.reader, MapReader):
         X = X.reader.source  # kernels may be able to read it directly
+    blocks = rows_in_blocks(X)
+    if blocks is not None:
+        X = blocks if streamed else blocks.values()
     if streamed and (stored := rows_on_disk(X)) is not None:
         validate_data(estimator, stored, reset=reset, skip_check_array=True)
         return stored
@@ -133,14 +142,19 @@ def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Sample
         X = X.values()  # all rows, still sparse
     if scipy.sparse.issparse(X):
         X = checked_csr(X)
-    checked = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=_types(X, compact=streamed),
-        accept_large_sparse=True,
-    )
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=_types(X, compact=streamed),
+            accept_large_sparse=True,
+        )
+    except ValueError as error:
+        if recipe := recipe_for(X, str(error), type(estimator).__name__):
+            raise InvalidInputError(recipe) from None
+        raise
     return SparseSamples(checked) if scipy.sparse.issparse(checked) else DenseSamples(checked)
 
 
@@ -186,6 +200,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
     """Return one weight per sample, or None if all have the same weight."""
     if sample_weight is None:
         return None
+    sample_weight = as_numpy(sample_weight, "sample_weight")
     refuse_misleading(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)

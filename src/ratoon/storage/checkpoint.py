@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import warnings
@@ -27,6 +28,8 @@ from ratoon.storage.identity import (
 from ratoon.storage.rules import Fields, Violation, require
 from ratoon.storage.training_state import state_from_parts, state_to_parts
 from ratoon.training import Callback, Training, TrainingState
+
+logger = logging.getLogger(__name__)
 
 STATUS = 128 + signal.SIGTERM
 ON_ERROR = ("warn", "raise")
@@ -205,6 +208,12 @@ class Checkpoint(Callback):
             return
         with self._termination:
             try:
+                if self._termination.requested:
+                    logger.warning(
+                        "SIGTERM received: training ends after epoch %d",
+                        training.epochs_done,
+                        extra={"event": "signal", "facts": {"epoch": training.epochs_done}},
+                    )
                 self._write_pending()
             finally:
                 self._termination.remove()
@@ -250,6 +259,13 @@ class Checkpoint(Callback):
         self._refuse_differences(path, state, identity, isa, training)
         training.continue_from(state)
         self._written = number
+        logger.info(
+            "resuming after epoch %d of %d, from %s",
+            number,
+            training.plan.n_epochs,
+            shown(path),
+            extra={"event": "resume", "facts": {"epoch": number, "file": str(path)}},
+        )
 
     def _refuse_differences(
         self,
@@ -300,8 +316,15 @@ class Checkpoint(Callback):
                 stacklevel=4,
             )
         else:
-            self._written = self._pending.epochs_done
+            number = self._written = self._pending.epochs_done
             self._pending = None
+            path = self._checkpoints.path_of(number)
+            logger.info(
+                "checkpoint of epoch %d written to %s",
+                number,
+                shown(path),
+                extra={"event": "checkpoint", "facts": {"epoch": number, "file": str(path)}},
+            )
 
 
 def _to_document(state: TrainingState, identity: dict[str, Any]) -> Document:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
 
 from ratoon import kernels
 from ratoon.arrays import Array
+from ratoon.kernels import Scaling
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.storage.rules import chunks
@@ -22,6 +23,20 @@ SCHEDULE_POINTS = 9
 ABSENT = object()
 N_SUMS = 64
 _SEED = 20180619  # arbitrary, and must not change
+
+
+class ReadsSamples(Protocol):
+    """A network, or a part of one, as far as it reads samples."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the computation."""
+        ...
+
+    @property
+    def scaling(self) -> Scaling:
+        """How samples are read."""
+        ...
 
 
 def describe_plan(plan: TrainingPlan) -> dict[str, Any]:
@@ -146,7 +161,7 @@ def fingerprint(*arrays: Any) -> str:
     return seen.hexdigest()
 
 
-def describe_data(data: TrainingData, network: SparseMLP, n_threads: int) -> dict[str, Any]:
+def describe_data(data: TrainingData, network: ReadsSamples, n_threads: int) -> dict[str, Any]:
     """Return the identity of training data, as JSON values.
 
     The samples may be in memory or on disk.  They are read once, by the same code as in training,
@@ -172,7 +187,7 @@ def _show(value: Any) -> str:
     return text[1:13] + "..." if is_hash else text if len(text) <= 100 else text[:100] + "..."
 
 
-def _sums(data: TrainingData, network: SparseMLP, n_threads: int) -> Array:
+def _sums(data: TrainingData, network: ReadsSamples, n_threads: int) -> Array:
     n_features, dtype = data.samples.n_features, network.dtype
     every = np.arange(n_features)
     topology = Topology.from_pairs((n_features, N_SUMS), every, every % N_SUMS)

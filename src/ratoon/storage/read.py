@@ -70,6 +70,21 @@ def read_document(
             raise FormatError(f"{shown(path)}: {violation}") from None
 
 
+def document_from_bytes(raw: bytes) -> Document:
+    """Return the document in the bytes of a file, with the checks of `read_document`.
+
+    Raises
+    ------
+    FormatError
+        If the bytes break a rule.
+    """
+    try:
+        require(len(raw) >= 2 * LENGTH_BYTES, 1, f"{len(raw)} bytes are too few")
+        return read_source(io.BytesIO(raw), len(raw))
+    except Violation as violation:
+        raise FormatError(f"not the bytes of a model file: {violation}") from None
+
+
 def verify_file(path: PathLike) -> None:
     """Check header and digest of a file in constant memory.
 

@@ -75,6 +75,31 @@ def write_document(document: Document, path: PathLike, *, optimizer: bool = True
         replace_file(path, _filler(document if optimizer else document.without_optimizer()))
 
 
+def document_to_bytes(document: Document) -> bytes:
+    """Return the file of a document as bytes, without writing it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the document cannot be stored.
+
+    Examples
+    --------
+    >>> from ratoon.storage import document_from_bytes
+    >>> document_from_bytes(document_to_bytes(Document({"note": "hello"}))).config
+    {'note': 'hello'}
+    """
+    try:
+        header, arrays = lay_out(document)
+    except Violation as violation:
+        raise InvalidInputError(f"this cannot be saved: {violation}.") from None
+    gathered = bytearray()
+    digest = stream(header, arrays, gathered.extend)
+    place = digest_place(header, ZERO_DIGEST)
+    gathered[place : place + len(digest)] = digest.encode("ascii")
+    return bytes(gathered)
+
+
 def _filler(document: Document) -> Callable[[int], None]:
     try:
         header, arrays = lay_out(document)

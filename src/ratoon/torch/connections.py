@@ -231,6 +231,13 @@ class SparseConnections(torch.nn.Module):
 
     def cast_input(self, x: torch.Tensor) -> torch.Tensor:
         """Return the input in the type of the weights; only autocast may convert it."""
+        if self.values.dtype not in (torch.float32, torch.float64):
+            raise InvalidInputError(
+                f"the layer's weights are {self.values.dtype}, but sparse layers compute in float32"
+                " or float64.\n"
+                "  Convert the layer back with `.float()`, and use `torch.autocast` to run the rest"
+                " of the model in half precision."
+            )
         if x.dtype != self.values.dtype and torch.is_autocast_enabled("cpu"):
             x = x.to(self.values.dtype)
         if x.dtype != self.values.dtype:

@@ -41,9 +41,17 @@ def lies_in_rows(x: torch.Tensor) -> bool:
     return bool(x.shape[0] == padded_size(x.shape[0]) and x.t().is_contiguous())
 
 
+def lies_in_samples(rows: torch.Tensor) -> bool:
+    """Whether rows are the transpose of samples, as many as the kernels take."""
+    n_rows, lanes = rows.shape
+    return bool(n_rows > 1 and lanes == padded_size(lanes) and rows.t().is_contiguous())
+
+
 def as_array(tensor: torch.Tensor) -> NDArray[Any]:
     """Return a tensor as a NumPy array; copy it if it is not aligned and in C order."""
     detached = tensor.detach()
+    if detached.ndim == 2 and detached.shape[1] > 1 and lies_in_samples(detached):
+        return kernels.rows_of(detached.t().numpy(), n_threads=torch.get_num_threads())
     if detached.ndim == 2 and not detached.is_contiguous() and detached.shape[1] > _LARGE_BATCH:
         detached = detached.contiguous()
     return np.require(detached.numpy(), requirements=["C", "A"])
@@ -53,13 +61,12 @@ def as_array(tensor: torch.Tensor) -> NDArray[Any]:
 def to_rows(x: torch.Tensor) -> torch.Tensor:
     """Transpose samples x features to features x samples, padded with zeros."""
     batch, n_features = x.shape
-    lanes = padded_size(batch)
-    if batch == lanes and batch > _LARGE_BATCH:
-        return x.t().clone(memory_format=torch.contiguous_format)
-    rows = np.empty((n_features, lanes), dtype=x.detach().numpy().dtype)
-    rows[:, :batch] = x.detach().numpy().T
-    rows[:, batch:] = 0
-    return torch.from_numpy(rows)
+    if batch == 0 or n_features == 0:
+        return x.new_empty((n_features, padded_size(batch)))
+    samples = x.detach().numpy()
+    if samples.strides[1] != samples.itemsize or samples.strides[0] < 0:
+        samples = np.ascontiguousarray(samples)
+    return torch.from_numpy(kernels.rows_of(samples, n_threads=torch.get_num_threads()))
 
 
 @to_rows.register_fake

@@ -11,3 +11,5 @@ from ratoon.training.progress import ProgressBar as ProgressBar
 from ratoon.training.runner import StepRunner as StepRunner
 from ratoon.training.state import TrainingState as TrainingState
 from ratoon.training.stopping import EarlyStopping as EarlyStopping
+from ratoon.training.trackers import LogMetrics as LogMetrics
+from ratoon.training.trackers import TrackerWarning as TrackerWarning

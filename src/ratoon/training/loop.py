@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -38,6 +39,8 @@ from ratoon.training.plan import TrainingPlan
 from ratoon.training.runner import StepRunner, runner_of_block
 from ratoon.training.state import TrainingState
 from ratoon.training.stopping import EarlyStopping
+
+logger = logging.getLogger(__name__)
 
 Scorer = Callable[[Array, "TrainingData"], float]
 """Computes a score, higher is better, from raw outputs and the data they belong to."""
@@ -312,6 +315,13 @@ class Training:
             )
         )
         self.history.append(record)
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(
+                "epoch %d: loss %.4g",
+                record.epoch + 1,
+                record.loss,
+                extra={"event": "epoch", "facts": {**asdict(record), "epoch": record.epoch + 1}},
+            )
         for callback in self.callbacks:
             callback.on_epoch_end(self, record)
         return record

@@ -13,6 +13,8 @@ from ratoon.training.loop import Training
 
 _LEAST_BAR = 10
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_LATER = 60.0
+"""Seconds between two lines in the first minute, and after it."""
 
 
 class ProgressBar(Callback):
@@ -20,7 +22,7 @@ class ProgressBar(Callback):
 
     Epoch, loss, score and connections are shown to the right of the bar, in this order, as far as
     they fit into the terminal.  If stderr is a file or a pipe, a line of text is written every five
-    seconds and at the end instead, unless ``file`` is given.
+    seconds in the first minute, every minute after it, and at the end, unless ``file`` is given.
 
     Parameters
     ----------
@@ -135,7 +137,9 @@ class _Lines:
     def update(self, amount: float) -> None:
         self.n += amount
         self._is_new = self._is_new or amount > 0
-        if time.monotonic() - self._written >= _SECONDS_BETWEEN_LINES:
+        now = time.monotonic()
+        is_early = now - self._started < _SECONDS_LATER
+        if now - self._written >= (_SECONDS_BETWEEN_LINES if is_early else _SECONDS_LATER):
             self._write()
 
     def close(self) -> None:

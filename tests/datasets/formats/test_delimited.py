@@ -141,7 +141,7 @@ def test_samples_without_a_label_are_an_error_or_dropped(write):
 BAD = {
     "no column": (ROWS, {"label": "Class"}, "there is no column 'Class'.*\n.*Did you mean 'class'"),
     "cut off": (ROWS + "D,1", {}, "line 5: 2 cells, expected 4"),
-    "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 3 numbers, expected 2"),
+    "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 4 cells, expected 3"),
     "text among numbers": (
         "id,a,b\n" + "A,1,2\n" * 60 + "B,1,lots\n",
         {"duplicates": "keep"},

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.tables.numbers import NotANumberError, parse_block
+from ratoon.datasets.tables.numbers import NotANumberError, arrow_parser, parse_block
 
 whole = st.integers(0, 10**9).map(str)
 decimals = st.sampled_from(["", ".", ".5", ".000", ".0123", ".123456789"])
@@ -53,3 +53,48 @@ def test_more_digits_than_float_can_hold_are_left_to_float():
     cells = ["1234567890123456789", "0.1234567890123456789", "-999999999999999.9"]
     values, _ = parse_block(("\t".join(cells) + "\n").encode(), b"\t")
     assert_array_equal(values, [float(cell) for cell in cells])
+
+
+def test_pyarrow_reads_the_numbers_of_float_to_the_bit():
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    rng = np.random.default_rng(0)
+    cells = [repr(value) for value in rng.lognormal(0, 50, size=3000).tolist()]
+    cells += [f"{value:.{k % 17}f}" for k, value in enumerate(rng.normal(size=1500).tolist())]
+    cells += [f"{value:.3e}" for value in rng.normal(size=480).tolist()]
+    cells += [
+        "",
+        "NA",
+        "nan",
+        "1",
+        "-0",
+        "0.1",
+        "-.5",
+        "5.",
+        "1e-320",
+        "1e400",
+        "123456789012345678",
+        "None",
+        "Missing",
+        "#N/A",
+        "?",
+        "inf",
+        "-inf",
+        "7",
+        "8",
+        "9",
+    ]
+    block = "\n".join(",".join(cells[k : k + 10]) for k in range(0, len(cells), 10)) + "\n"
+    quick = arrow_parser()(block.encode(), b",")
+    expected = parse_block(block.encode(), b",")
+    assert quick is not None
+    for one, other in zip(quick, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("block", [b'"1",2\n', b"1,text\n", b"1_000,2\n", b"+1,2\n", b"1\x01,2\n"])
+def test_blocks_that_pyarrow_cannot_read_are_left_to_the_own_parser(block):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    found = arrow_parser()(block, b",")
+    if found is not None:
+        for one, other in zip(found, parse_block(block, b","), strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -82,7 +82,14 @@ def table_from_lines(path: Path, lines: Iterator[Line], options: ReadOptions) ->
 
 def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limits) -> None:
     delimiter = splitter.delimiter.encode()
-    numbers = NumberRows(table.source, table.numeric_names, delimiter, table.dtype, limits)
+    numbers = NumberRows(
+        table.source,
+        table.numeric_names,
+        delimiter,
+        table.dtype,
+        limits,
+        n_others=len(table.separate),
+    )
     for line in lines:
         texts, cells = splitter.split(line, table.separate, len(table.columns))
         table.add_row(line[0], texts)
@@ -179,11 +186,20 @@ class Splitter:
         if len(raw) > _LONG_LINE and (count := self.count(raw, n_cells)) > n_cells:
             self._check_count(number, count, n_cells)
         is_quick = b'"' not in raw and delimiter != b" " and not self.decimal_comma
-        if separate in ([], [0]) and is_quick:
-            if not separate:
-                return [], raw
-            name, _, rest = raw.partition(delimiter)
-            return [decode(name).strip()], rest
+        ends = (0, n_cells - 1)
+        if is_quick and n_cells > 2 and all(column in ends for column in separate):
+            # The first and the last cell; how many others there are is checked with the numbers.
+            texts, rest, marks = [], raw, []
+            if separate and separate[0] == 0:
+                name, mark, rest = rest.partition(delimiter)
+                texts.append(decode(name).strip())
+                marks.append(mark)
+            if separate and separate[-1] != 0:
+                rest, mark, name = rest.rpartition(delimiter)
+                texts.append(decode(name).strip())
+                marks.append(mark)
+            if all(marks):
+                return texts, rest
         cells = self.cells(line)
         self._check_count(number, len(cells), n_cells)
         texts = [cells.pop(j).strip() for j in reversed(separate)][::-1]

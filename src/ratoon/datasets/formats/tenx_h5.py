@@ -16,8 +16,21 @@ _PARTS = {"barcodes", "data", "indices", "indptr", "shape"}
 
 
 def tenx_groups(file: Any) -> list[str]:
-    """Return the names of the groups of an open HDF5 file that hold a 10x matrix."""
-    return [name for name in file if not is_dataset(file[name]) and set(file[name]) >= _PARTS]
+    """Return the names of the groups of an open HDF5 file that hold a 10x matrix.
+
+    Links are not followed, so a group behind a link is not among them.
+    """
+    return [name for name in file if _is_own(file, name) and _holds_matrix(file[name])]
+
+
+def _is_own(group: Any, name: str) -> bool:
+    import h5py
+
+    return isinstance(group.get(name, getlink=True), h5py.HardLink)
+
+
+def _holds_matrix(item: Any) -> bool:
+    return not is_dataset(item) and set(item) >= _PARTS
 
 
 def read_tenx_h5(path: Path, options: ReadOptions) -> Parsed:

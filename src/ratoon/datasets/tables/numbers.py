@@ -103,6 +103,64 @@ def parse_block(block: bytes, delimiter: bytes) -> tuple[NDArray[np.float64], ND
     return values, per_line
 
 
+def arrow_parser() -> ArrowParser | None:
+    """Return the parser of pyarrow; None if it is not installed."""
+    try:
+        import pyarrow.csv
+    except ImportError:
+        return None
+    return ArrowParser(pyarrow)
+
+
+class ArrowParser:
+    r"""Parses blocks of lines with pyarrow, whose numbers are those of `float`, to the bit.
+
+    Every cell becomes a line of a table of one column, so that thousands of columns cost nothing.
+
+    Examples
+    --------
+    >>> import pyarrow.csv
+    >>> ArrowParser(pyarrow)(b"1.5\t-2\n\t1e3\n", b"\t")
+    (array([   1.5,   -2. ,    nan, 1000. ]), array([2, 2]))
+    """
+
+    def __init__(self, arrow: Any) -> None:
+        csv = arrow.csv
+        self._arrow = arrow
+        self._reading = csv.ReadOptions(use_threads=False, column_names=["cells"], block_size=2**30)
+        self._parsing = csv.ParseOptions(
+            delimiter="\x01", quote_char=False, ignore_empty_lines=False
+        )
+        words = sorted({form for word in MISSING_WORDS for form in _forms(word)})
+        self._converting = csv.ConvertOptions(
+            column_types={"cells": arrow.float64()}, null_values=words, strings_can_be_null=True
+        )
+
+    def __call__(
+        self, block: bytes, delimiter: bytes
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+        """Return what `parse_block` returns; None for a block that only that one can read."""
+        if b'"' in block or b"\x01" in block or b"\r" in block:
+            return None
+        cells = self._arrow.py_buffer(block.replace(delimiter, b"\n"))
+        try:
+            table = self._arrow.csv.read_csv(
+                self._arrow.BufferReader(cells), self._reading, self._parsing, self._converting
+            )
+        except self._arrow.ArrowInvalid:  # text, or a form of number that only `float` knows
+            return None
+        text = np.frombuffer(block, dtype=np.uint8)
+        newlines = np.flatnonzero(text == _NEWLINE)
+        ends = np.flatnonzero((text == delimiter[0]) | (text == _NEWLINE))
+        per_line = np.diff(_cell_at(newlines, ends), prepend=-1)
+        values = table.column(0).to_numpy()
+        return (values, per_line) if values.size == ends.size else None
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    return word, word.upper(), word.capitalize()
+
+
 def _cell_at(positions: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the index of the cell that contains each character position."""
     return np.searchsorted(ends, positions)
@@ -185,6 +243,8 @@ class NumberRows:
     delimiter : bytes
     dtype : str
     limits : Limits
+    n_others : int, default=0
+        Cells of a line that are no numbers and not among those added, for messages.
 
     Attributes
     ----------
@@ -202,14 +262,22 @@ class NumberRows:
     """
 
     def __init__(
-        self, source: str, columns: Sequence[str], delimiter: bytes, dtype: str, limits: Limits
+        self,
+        source: str,
+        columns: Sequence[str],
+        delimiter: bytes,
+        dtype: str,
+        limits: Limits,
+        n_others: int = 0,
     ) -> None:
+        self._n_others = n_others
         self._source, self._columns, self._delimiter = source, columns, delimiter
         self._dtype, self._limits = np.dtype(dtype), limits
         self._blocks: list[NDArray[Any]] = []
         self._lines: list[bytes] = []
         self._numbers: list[int] = []
         self._n_bytes = self._n_rows = 0
+        self._quick = arrow_parser()
         self.text_rows: dict[int, list[str]] = {}
 
     def add(self, line_number: int, cells: bytes) -> None:
@@ -231,7 +299,9 @@ class NumberRows:
     def _flush(self) -> None:
         while self._lines:
             try:
-                values, per_line = parse_block(b"\n".join(self._lines) + b"\n", self._delimiter)
+                block = b"\n".join(self._lines) + b"\n"
+                parsed = None if self._quick is None else self._quick(block, self._delimiter)
+                values, per_line = parsed or parse_block(block, self._delimiter)
             except NotANumberError as error:
                 self._set_text_row_aside(error)
                 continue
@@ -241,8 +311,8 @@ class NumberRows:
                 self._source, self._n_rows, len(self._columns), self._dtype.itemsize
             )
             with np.errstate(over="ignore"):  # overflow gives infinity, which is refused later
-                block = values.astype(self._dtype).reshape(-1, len(self._columns))
-            self._blocks.append(block)
+                rows = values.astype(self._dtype).reshape(-1, len(self._columns))
+            self._blocks.append(rows)
             break
         self._lines, self._numbers, self._n_bytes = [], [], 0
 
@@ -252,7 +322,9 @@ class NumberRows:
         if wrong.size:
             line = self._numbers[int(wrong[0])]
             raise FormatError(
-                f"{self._source}, line {line}: {per_line[wrong[0]]} numbers, expected {expected}."
+                f"{self._source}, line {line}: {per_line[wrong[0]] + self._n_others}"
+                f" {'cells' if self._n_others else 'numbers'},"
+                f" expected {expected + self._n_others}."
                 "\n  The file may be cut off here, or a name contains the delimiter and"
                 " needs quotes."
             )

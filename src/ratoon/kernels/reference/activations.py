@@ -6,11 +6,13 @@ import numpy as np
 
 from ratoon.arrays import Array
 
-DERIVED_FROM_INPUT = {"all_relu", "silu"}
+_CAPS = {"relu6": 6.0, "relu32": 32.0}
+
+DERIVED_FROM_INPUT = {"all_relu", "silu", "relu6", "relu32"}
 """Activations whose output does not determine the derivative.
 
 The slope of All-ReLU may be negative, and then both a positive and a negative input give a positive
-output; SiLU falls and rises again.
+output; SiLU falls and rises again; with dropout an output does not show whether it was the cap.
 """
 
 
@@ -26,6 +28,8 @@ def activate(kind: str, y: Array, *, slope: float = 0.0) -> None:
     """
     if kind == "relu":
         y[y < 0] = 0
+    elif kind in _CAPS:
+        np.clip(y, 0, _CAPS[kind], out=y)
     elif kind in ("leaky_relu", "all_relu"):
         y[y < 0] *= slope
     elif kind == "tanh":
@@ -54,6 +58,8 @@ def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
     """
     if kind == "relu":
         d *= y > 0
+    elif kind in _CAPS:
+        d *= (y > 0) & (y < _CAPS[kind])
     elif kind == "leaky_relu":
         d[~(y > 0)] *= slope
     elif kind == "all_relu":

@@ -16,11 +16,8 @@ from ratoon.kernels.reference.activations import DERIVED_FROM_INPUT, activate, d
 from ratoon.kernels.reference.linear import backward, drop, forward, update
 from ratoon.kernels.reference.losses import sample_losses
 from ratoon.kernels.reference.random import random_bits
-from ratoon.kernels.types import LANES, Rule, Scaling, Step
+from ratoon.kernels.types import LANES, Rule, Scaling, Step, block_lanes
 from ratoon.topology import Topology
-
-BLOCK = 32
-"""Samples computed together; a wider minibatch is split into blocks."""
 
 Blocks = list[tuple[int, int]]
 """The blocks of a minibatch, in order: the samples and the lanes of each."""
@@ -114,11 +111,15 @@ class ReferenceNetwork:
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
         x = as_read(samples, scaling)
         widest = min(batch, order.size)
-        in_blocks = widest > BLOCK and not is_read_sparsely(samples, batch)
+        in_blocks = widest > self._block() and not is_read_sparsely(samples, batch)
         total = total_weight = 0.0
         for done, step in enumerate(steps):
             rows = order[done * batch : (done + 1) * batch]
-            blocks = blocks_of(rows.size) if in_blocks else [(rows.size, lanes_of(widest))]
+            blocks = (
+                blocks_of(rows.size, self._block())
+                if in_blocks
+                else [(rows.size, lanes_of(widest))]
+            )
             flows = self._forward(x[rows].T, blocks, dropout_seed, first_step + done)
             loss = self._output_error(flows[-1], targets, rows, weights, offset)
             total += loss
@@ -174,7 +175,7 @@ class ReferenceNetwork:
         """Return mean loss over the samples of ``order``, and its gradients; update nothing."""
         weights = np.ones(len(targets)) if sample_weights is None else sample_weights
         x = as_read(samples, scaling)[order].T
-        flows = self._forward(x, blocks_of(order.size), dropout_seed, step)
+        flows = self._forward(x, blocks_of(order.size, self._block()), dropout_seed, step)
         total = self._output_error(flows[-1], targets, order, weights, offset)
         self._backward(flows, Rule.SGD, Step(lr=0.0))
         of_weights, of_biases = out or (
@@ -186,6 +187,10 @@ class ReferenceNetwork:
             backward(layer.topology, Rule.STORE, layer.weights, flow.x, flow.error, first=first)
             of_biases[number][:] = flow.error.sum(axis=1)
         return mean_of(total, float(weights[order].sum())), of_weights, of_biases
+
+    def _block(self) -> int:
+        shapes = [layer.topology.shape for layer in self.layers]
+        return block_lanes(max(max(shape) for shape in shapes))
 
     def _forward(self, x: Array, blocks: Blocks, dropout_seed: int, step: int) -> list[Flow]:
         flows: list[Flow] = []
@@ -267,15 +272,15 @@ def mean_of(total: float, weight: float) -> float:
     return total / weight if weight > 0 else 0.0
 
 
-def blocks_of(batch: int) -> Blocks:
+def blocks_of(batch: int, block: int) -> Blocks:
     """Return the blocks of a minibatch.
 
     Examples
     --------
-    >>> blocks_of(75)
+    >>> blocks_of(75, 32)
     [(32, 32), (32, 32), (11, 16)]
     """
-    sizes = [min(BLOCK, batch - first) for first in range(0, batch, BLOCK)]
+    sizes = [min(block, batch - first) for first in range(0, batch, block)]
     return [(size, lanes_of(size)) for size in sizes]
 
 

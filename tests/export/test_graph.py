@@ -14,10 +14,10 @@ if LOOKS_FOR_RACES:
     pytest.skip("finds a race of onnxruntime's own as the process ends", allow_module_level=True)
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from ratoon import SparseMLPClassifier, SparseMLPRegressor, export  # noqa: E402
+from ratoon import SparseMLPClassifier, SparseMLPRegressor  # noqa: E402
 from ratoon.activations import ACTIVATIONS  # noqa: E402
-from ratoon.errors import InvalidInputError  # noqa: E402
-from ratoon.export import group_outputs, to_onnx  # noqa: E402
+from ratoon.errors import InvalidInputError, InvalidParameterError  # noqa: E402
+from ratoon.export import graph, to_onnx  # noqa: E402
 from ratoon.inference import Predictor  # noqa: E402
 from ratoon.network import SparseMLP  # noqa: E402
 
@@ -124,7 +124,7 @@ def test_outputs_without_connections_are_their_bias():
 def test_skewed_layers_are_padded_by_less_than_a_third():
     degrees = np.sort((RNG.pareto(1.0, size=5000) + 1).astype(int))[:4990]
 
-    groups = group_outputs(degrees)
+    groups = graph.group_outputs(degrees)
 
     padded = sum(group.size * degrees[group].max() for group in groups)
     assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(degrees.size))
@@ -181,7 +181,7 @@ def test_saved_models_and_predictors_can_be_exported(tmp_path):
 
 
 def test_large_models_have_external_weights(tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(graph, "LARGE_BYTES", 1000)
     network = SparseMLP.start((100, 50, 3), density=0.2, seed=0)
     x = RNG.normal(size=(4, 100)).astype(np.float32)
 
@@ -195,3 +195,31 @@ def test_large_models_have_external_weights(tmp_path, monkeypatch):
 def test_only_trained_models_are_exported():
     with pytest.raises(InvalidInputError, match="fitted estimator"):
         to_onnx(SparseMLPClassifier())
+
+
+@pytest.mark.parametrize(("weights", "bytes_per_connection"), [("bfloat16", 4.0), ("int8", 3.0)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_in_fewer_bits_make_smaller_files(weights, bytes_per_connection, dtype):
+    how = {"dtype": dtype, "max_iter": 5, "random_state": 0}
+    model = SparseMLPClassifier((400, 300), epsilon=10, **how).fit(X, LABELS)
+
+    whole, small = to_onnx(model), to_onnx(model, weights=weights)
+
+    # Index and weight of every connection, a third for padding, biases and scaling in full.
+    rest = 8 * (2 * 30 + 2 * sum(model.network_.widths)) + 10_000
+    limit = 4 / 3 * bytes_per_connection * model.network_.n_connections + rest
+    assert small.ByteSize() < limit < whole.ByteSize() + rest
+    # 8 bits of a weight's fraction in bfloat16, and 127 steps to the largest weight in int8.
+    np.testing.assert_allclose(run(small, X)["probabilities"], model.predict_proba(X), atol=0.1)
+    same = run(small, X)["label"] == model.predict(X)
+    assert same.mean() > 0.95
+
+
+def test_another_type_of_weights_is_refused():
+    with pytest.raises(InvalidParameterError, match="int4"):
+        to_onnx(SparseMLP.start((3, 2), density=1.0, seed=0), weights="int4")
+
+
+def test_options_of_pipelines_are_refused_for_a_network():
+    with pytest.raises(InvalidParameterError, match="`X` is for pipelines"):
+        to_onnx(SparseMLP.start((3, 2), density=1.0, seed=0), X=X)

@@ -1,0 +1,1 @@
+"""Benchmarks for airspeed velocity: the same measurement on every commit."""
