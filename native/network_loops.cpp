@@ -249,10 +249,10 @@ template <typename T>
 void Network<T>::training_outputs(const Minibatch<T>& batch, T* out) {
     forget_call();
     use_random_numbers_of(batch);
-    for (Index at = 0; at < batch.size(); at += kBlock) {
-        const Minibatch<T> block = batch.part(at, kBlock);
+    for (Index at = 0; at < batch.size(); at += block_lanes_) {
+        const Minibatch<T> block = batch.part(at, block_lanes_);
         prepare(block.size(), true);
-        block_ = std::uint64_t(at / kBlock);
+        block_ = std::uint64_t(at / block_lanes_);
         load(block);
         for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
         const T* y = rows(layers_.size());
