@@ -12,6 +12,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+INDIRECT = ("click==8.1.8",)
+"""Packages of our requirements that warn of the lowest versions of these when they are newer."""
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(?P<extras>\[[\w,]+\])?>=(?P<version>[\w.]+)")
 
 
@@ -38,7 +40,7 @@ def lowest(project: dict[str, object], without: set[str] = frozenset()) -> list[
         found = REQUIREMENT.fullmatch(text)
         if found is not None and found["name"] not in without:
             pins.append(f"{found['name']}{found['extras'] or ''}=={found['version']}")
-    return sorted(pins)
+    return sorted([*pins, *INDIRECT])
 
 
 def main() -> None:

@@ -125,7 +125,7 @@ def compare(given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 def widen(n: int) -> tuple[str, dict[str, Any]]:
     """Train one machine with as many neurons on both sides, on random sparse samples."""
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((200, n), density=0.01, rng=rng, dtype=np.float32)
+    x = scipy.sparse.random_array((200, n), density=0.01, random_state=rng, dtype=np.float32)
     before = resident_mb()
     started = time.process_time()
     model = SparseBernoulliRBM(n, n_iter=2, n_jobs=1, random_state=0).fit(x.tocsr())

@@ -16,8 +16,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 STYLE = {
-    "SparseFeatureSelector": ("C3", "o", 2.4),
-    "feature_importances_": ("C1", "D", 1.6),
+    "feature_importances_": ("C3", "o", 2.4),
+    "mean over 10 halves": ("C1", "D", 1.2),
     "before: weights of the first layer": ("C5", "P", 1.2),
     "before: rewired networks": ("C6", "X", 1.2),
     "ANOVA F": ("C0", "s", 1.4),

@@ -39,7 +39,7 @@ def test_folds_are_compared_with_the_published_ones(monkeypatch, folder):
     parts = wide.folds(*wide.load("made_here", folder))
     publish(folder, [wide.checksum(part.y_test) for part in parts])
     text = run(monkeypatch, folder, "--methods", "ratoon,ridge", "--folds", 2)
-    assert "best of six TabPFN-Wide (published) | 50.0 |" in text
+    assert "TabPFN-Wide, best of six on each set (published) | 50.0 |" in text
     assert "Folds of the default: made_here 2." in text
     assert "optimistic there: none" in text
 

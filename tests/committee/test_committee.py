@@ -278,6 +278,8 @@ def test_the_refitted_lasso_has_the_penalties_that_were_validated(make_continuou
         numbers.append(n_levels)
         return lasso_path(x, targets, n_levels)
 
+    monkeypatch.setattr("ratoon.committee.fit.MIN_SHARE", 0.0)
+    monkeypatch.setattr("ratoon.committee.fit.MIN_PENALTY_SHARE", 0.0)
     monkeypatch.setattr("ratoon.committee.members.lasso_path", path)
     fit_committee(make_continuous(), 0)
     assert len(numbers) == 11

@@ -326,6 +326,10 @@ FLAGS = {
     "no_fingerprints": (True, USUAL),
     "distributed_by": ("tcp", USUAL),
     "average_every": ("3", USUAL),
+    "split_by": ("neurons", USUAL),
+    "parts": (2, USUAL),
+    "rank_groups": (2, USUAL),
+    "log_json": (True, f"{USUAL} -q"),
     "as_json": (True, QUIETER),
     "quiet": (True, QUIETER),
 }

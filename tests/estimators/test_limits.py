@@ -22,7 +22,7 @@ from ratoon.topology import Topology
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 30))
 Y = (X[:, :3].sum(axis=1) > 0).astype(int)
-ALLOWED = scipy.sparse.random_array((30, 12), density=0.4, rng=np.random.default_rng(1))
+ALLOWED = scipy.sparse.random_array((30, 12), density=0.4, random_state=np.random.default_rng(1))
 HOW = {"max_iter": 6, "batch_size": 10, "random_state": 0}
 
 
@@ -85,7 +85,7 @@ def test_training_continues_only_within_the_same_limit(tmp_path):
 
     first = train(ALLOWED)
     assert_array_equal(train(ALLOWED).predict_proba(X), first.predict_proba(X))
-    other = scipy.sparse.random_array((30, 12), density=0.4, rng=np.random.default_rng(2))
+    other = scipy.sparse.random_array((30, 12), density=0.4, random_state=np.random.default_rng(2))
     with pytest.raises(ResumeError, match=r"network.layers\[0\].allowed"):
         train(other)
 

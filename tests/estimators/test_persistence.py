@@ -12,6 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 import ratoon
 from ratoon import (
     SparseAutoencoderSelector,
+    SparseBernoulliRBM,
     SparseFeatureSelector,
     SparseMLPClassifier,
     SparseMLPRegressor,
@@ -77,6 +78,32 @@ def test_an_estimator_that_is_not_fitted_keeps_its_parameters():
     model = SparseMLPClassifier((10, 20), evolution=RigL(zeta=0.2), class_weight={0: 1.0, 1: 2.5})
     again = through_skops(model)
     assert again.get_params() == model.get_params()
+
+
+def test_a_boltzmann_machine_is_the_same_after_skops_and_trains_on(two_classes):
+    X = (two_classes[0] > 0).astype(np.float32)
+    rbm = SparseBernoulliRBM(12, density=0.5, n_iter=3, random_state=0)
+    assert through_skops(rbm).get_params() == rbm.get_params()
+    rbm.partial_fit(X).partial_fit(X)
+    again = through_skops(rbm)
+    np.testing.assert_array_equal(again.transform(X), rbm.transform(X))
+    assert again.history_.to_rows() == rbm.history_.to_rows()
+    for each in (rbm, again, pickle.loads(pickle.dumps(rbm))):
+        each.partial_fit(X)
+    np.testing.assert_array_equal(again.components_.toarray(), rbm.components_.toarray())
+    np.testing.assert_array_equal(again.intercept_visible_, rbm.intercept_visible_)
+
+
+def test_a_damaged_machine_is_refused(two_classes):
+    X = (two_classes[0] > 0).astype(np.float32)
+    state = SparseBernoulliRBM(12, density=0.5, n_iter=1).fit(X).__getstate__()
+    raw = state["ratoon_machine"]
+    for damaged in (raw[:-1], b"", "text", raw[:40] + b"x" + raw[41:]):
+        with pytest.raises(FormatError):
+            SparseBernoulliRBM().__setstate__({**state, "ratoon_machine": damaged})
+    changed = {**state["ratoon_parameters"], "n_components": 13}
+    with pytest.raises(FormatError):  # of another number of hidden neurons
+        SparseBernoulliRBM().__setstate__({**state, "ratoon_parameters": changed})
 
 
 def test_nothing_is_loaded_without_trust(two_classes):

@@ -124,7 +124,7 @@ def test_other_strategies_and_float64(digits):
 def test_memory_depends_on_connections_and_not_on_positions():
     # A dense matrix of weights would take 40 GB.
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((4, 100_000), density=0.01, rng=rng, dtype=np.float32)
+    x = scipy.sparse.random_array((4, 100_000), density=0.01, random_state=rng, dtype=np.float32)
     rbm = SparseBernoulliRBM(100_000, epsilon=1, n_iter=2, random_state=0).fit(x)
     assert rbm.components_.nnz == 200_000
     assert rbm.transform(x).shape == (4, 100_000)

@@ -27,7 +27,9 @@ def sparse_samples(n_samples=60, n_features=800, density=0.003):
     Rare ones are taken non-zero by non-zero, the others as rows.
     """
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((n_samples, n_features), density=density, format="lil", rng=rng)
+    x = scipy.sparse.random_array(
+        (n_samples, n_features), density=density, format="lil", random_state=rng
+    )
     for feature in (3, 400, 799):
         has_it = rng.random(n_samples) < 0.8
         x[np.flatnonzero(has_it), feature] = rng.uniform(-1, 1, has_it.sum())
@@ -148,7 +150,7 @@ def test_an_order_changed_during_training_has_no_effect():
 
 def test_layers_with_more_than_65536_features_and_outputs_train():
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((40, 400_000), density=0.005, format="csr", rng=rng)
+    x = scipy.sparse.random_array((40, 400_000), density=0.005, format="csr", random_state=rng)
     y = np.eye(3)[rng.integers(0, 3, 40)]
     networks = []
     for samples in (x, x.toarray()):

@@ -193,6 +193,16 @@ def test_calibration_counts_every_prediction_once():
     assert [(one.mean, one.share.value) for one in calibration(same)] == [(0.5, 0.5)]
 
 
+def test_the_consensus_is_that_of_the_mean_probabilities():
+    p = [[[0.6, 0.4]], [[0.55, 0.45]], [[0.1, 0.9]]]
+    found = Predictions.of_classes([0], p, ("a", "b"))
+    assert found.predicted.tolist() == [[0], [0], [1]]
+    assert found.consensus().tolist() == [1]
+    given = Predictions.of_classes([0], p[0], ("a", "b"), predicted=[1])
+    assert given.consensus().tolist() == [1]
+    assert found.confusion().tolist() == [[2 / 3, 0.0], [1 / 3, 0.0]]
+
+
 def test_impossible_predictions_are_refused():
     with pytest.raises(InvalidInputError, match="one row per sample"):
         Predictions.of_classes([0, 1], [[1.0, 0.0]], ("a", "b"))

@@ -111,6 +111,16 @@ def test_a_click_on_a_heading_sorts(browser, pages):
     assert browser.texts("#page") == ["page 2 of 3"]
 
 
+def test_all_samples_and_folded_parts_are_printed(browser, pages):
+    browser.open(pages / "classes.html")
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(column(browser, 1)) == 120
+    assert browser.run("document.querySelectorAll('details:not([open])').length") == 0
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
+    assert len(column(browser, 1)) == 50
+    assert browser.run("document.querySelectorAll('details[open]').length") == 0
+
+
 def test_filters_filter(browser, pages):
     browser.open(pages / "classes.html")
     n_wrong = sum(

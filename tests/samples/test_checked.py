@@ -115,7 +115,7 @@ def test_anndata_gives_its_matrix_and_the_names_of_its_variables(two_classes):
 
 @pytest.fixture
 def csr(rng):
-    return scipy.sparse.random_array((90, 8), density=0.4, rng=rng, format="csr")
+    return scipy.sparse.random_array((90, 8), density=0.4, random_state=rng, format="csr")
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])

@@ -23,7 +23,8 @@ def path(tmp_path_factory):
     """Write a file of 26 kB whose network has 134 million inputs and 104 connections."""
     x = np.random.default_rng(0).normal(size=(20, 100))
     model = ratoon.SparseMLPClassifier((4,), epsilon=1, max_iter=1, scale=None, random_state=0)
-    config, arrays, networks = to_state(model.fit(x, np.arange(20) % 2))
+    y = np.arange(20) % 2
+    config, arrays, networks = to_state(model.partial_fit(x, y, classes=[0, 1]))
     pairs = np.arange(104) * 1000, np.arange(104) % 4
     dtype, n_states = networks[0].dtype, len(networks[0].layers[0].state)
     topology = Topology.from_pairs((N_INPUTS, 4), *pairs)

@@ -46,7 +46,7 @@ def test_to_dense_draws_no_random_numbers():
 
 
 def test_scipy_matrices_round_trip():
-    matrix = scipy.sparse.random_array((40, 30), density=0.1, rng=np.random.default_rng(0))
+    matrix = scipy.sparse.random_array((40, 30), density=0.1, random_state=np.random.default_rng(0))
     matrix.data[0] = 0.0  # a connection all the same
 
     layer = SparseLinear.from_scipy(matrix, bias=np.arange(30))

@@ -90,7 +90,7 @@ def _for_groups(cv: str, samples: Dataset) -> str:
 
 def estimated(cv: str, estimator: Any, samples: Dataset, *, seed: int, quiet: bool) -> Any:
     """Return the estimate of a fitted estimator's training; None with ``none``."""
-    from ratoon.experiments.estimate import cross_validate, own_estimate
+    from ratoon.experiments.estimate import cross_validate, folds_of, own_estimate
 
     if cv == NONE:
         return None
@@ -101,7 +101,10 @@ def estimated(cv: str, estimator: Any, samples: Dataset, *, seed: int, quiet: bo
 
     shown = not quiet and sys.stderr.isatty()
     if not quiet and not shown:
-        print_note(f"Cross-validating, {cv.replace('x', ' folds x ')} repeats ...")
+        n_folds, n_repeats = folds_of(cv)
+        print_note(
+            f"Cross-validating: {count(n_folds, 'fold')}, drawn {count(n_repeats, 'time')} ..."
+        )
     with input_errors(), tqdm(desc="cross-validation", disable=not shown, leave=False) as bar:
 
         def notify(done: int, planned: int) -> None:

@@ -53,6 +53,18 @@ def logged(*, as_json: bool = False, quiet: bool = False) -> Iterator[None]:
         logger.propagate = usual[1]
 
 
+@contextmanager
+def epochs_not_logged() -> Iterator[None]:
+    """Leave the epochs of the fits inside the block, such as those of folds, out of the log."""
+    logger = logging.getLogger("ratoon.training")
+    usual = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(usual)
+
+
 class _Notes(logging.Handler):
     """Prints messages above the progress bar, if there is one."""
 

@@ -60,10 +60,10 @@ def select(
 ) -> None:
     """Rank the features of a data file, and say how stable the ranking is.
 
-    Models are fitted to random halves of the samples.  The table has one line
-    per selected feature: its importance (fraction of that of all features),
-    averaged over the halves, with the standard deviation; its stability
-    (fraction of the halves in which it is among the first k); and statistics of
+    The table has one line per selected feature: its importance (fraction of
+    that of all features) in a model of all samples; its standard deviation over
+    models fitted to random halves of the samples; its stability (fraction of
+    the halves in which it is among the first k); and statistics of
     all samples: direction, difference of the means, t or F, p value, and FDR
     (Benjamini-Hochberg).  Below it is a bound on the number of stable features
     that are false.  Selection uses the labels: a model tested on the same

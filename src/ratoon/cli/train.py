@@ -17,7 +17,7 @@ from ratoon.cli.estimate import (
     estimated,
     planned_cv,
 )
-from ratoon.cli.logs import logged
+from ratoon.cli.logs import epochs_not_logged, logged
 from ratoon.cli.options import (
     CenterOption,
     DataFile,
@@ -460,7 +460,8 @@ def train(
     if output is not None:
         save(estimator, output, fingerprints=not no_fingerprints)
     planned = planned_cv(cv, estimator, training, has_test=held_out is not None)
-    estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
+    with epochs_not_logged():
+        estimate = estimated(planned.cv, estimator, training, seed=seed, quiet=quiet)
     result = Result(training, held_out, estimate, scores_of_test(estimator, training, held_out))
     show_result(estimator, result, output, as_json=as_json, quiet=quiet)
     if planned.reason and not quiet:

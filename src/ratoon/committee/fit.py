@@ -52,26 +52,16 @@ Of the many members that select features some are good at random.
 
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """A fitted committee, merged into one network.
-
-    Parameters
-    ----------
-    network : SparseMLP
-        One hidden layer: the neurons of all members side by side, and two neurons per output for
-        the sum of the linear members.
-    shares : dict
-        Share of each kind of member, by a readable name; the shares sum to 1.
-    cross_validated : ndarray of shape (n_samples, n_outputs)
-        Outputs for the training samples from members fitted without them; NaN for samples that
-        were in no validation set.
-    temperature : float
-        Factor that turns outputs into logits; already in the network.
-    """
+    """A fitted committee, merged into one network with one hidden layer."""
 
     network: SparseMLP
-    shares: dict[str, float]
+    shares: dict[str, float]  # of each kind of member, by a readable name; they sum to 1
     cross_validated: Array
-    temperature: float
+    """Outputs for the training samples (samples, outputs) from members fitted without them.
+
+    NaN for samples that were in no validation set, and outputs that were not validated.
+    """
+    temperature: float  # the factor that turns outputs into logits; already in the network
 
 
 def fit_committee(problem: Problem, seed: int) -> Committee:
@@ -96,17 +86,16 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     mixture[~seen] = np.nan
     cross_validated = np.full(problem.targets.shape, np.nan)
     cross_validated[:, validated] = temperature * mixture
-    kept: NDArray[np.bool_] = np.asarray(shares.any(axis=1))
-    used: NDArray[np.bool_] = np.asarray(shares.any(axis=0))
+    kept, used = shares.sum(axis=1) > 0, shares.sum(axis=0) > 0
     if any(kind.model == "lasso" for kind in design.kinds):
-        used[:] = True  # levels of the lasso's path are numbered like penalties
+        used = np.ones_like(used)  # levels of the lasso's path are numbered like penalties
     members = fit_members(
         problem,
         standardisation,
         z,
         replace(
             design,
-            kinds=tuple(compress(design.kinds, kept.tolist())),
+            kinds=tuple(compress(design.kinds, kept)),
             penalties=design.penalties[used],
         ),
         derive_generator(seed, "committee"),

@@ -28,20 +28,13 @@ MAX_TARGETS_FOR_SELECTION = 10
 class MemberKind:
     """What distinguishes the members of a committee.
 
-    Parameters
-    ----------
-    model : {"linear", "hidden", "pairs", "lasso", "iterated"}
-        Ridge regression on features or on a hidden layer; a hidden layer with a prior by pair
-        strength; the lasso; iterated ridge regression.
-    exponent : int
-        q in the prior variance ``F_j^q * std_j^(2r)``; for "iterated" the number of iterations.
-    scale : float
-        r in the same formula.
+    The model is ridge regression on features ("linear") or on a hidden layer ("hidden"), whose
+    prior may be pair strength ("pairs"), the lasso ("lasso") or iterated ridge ("iterated").
     """
 
     model: str
-    exponent: int = 0
-    scale: float = 0.0
+    exponent: int = 0  # q in the prior variance; the number of iterations of "iterated"
+    scale: float = 0.0  # r in the prior variance F_j^q * std_j^(2r)
 
     @property
     def selects_features(self) -> bool:
@@ -63,24 +56,12 @@ class MemberKind:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Which members are fitted, and how large they are; the same in every fold.
-
-    Parameters
-    ----------
-    kinds : tuple of MemberKind
-        The members.
-    penalties : ndarray
-        Ridge penalties, relative to the mean of the kernel's diagonal.
-    n_neurons : int
-        Number of hidden neurons of a member.
-    has_thresholds : bool
-        Whether hidden neurons have random biases.
-    """
+    """Which members are fitted, and how large they are; the same in every fold."""
 
     kinds: tuple[MemberKind, ...]
-    penalties: NDArray[np.float64]
-    n_neurons: int
-    has_thresholds: bool
+    penalties: NDArray[np.float64]  # relative to the mean of the kernel's diagonal
+    n_neurons: int  # of a hidden member
+    has_thresholds: bool  # whether hidden neurons have random biases
 
     @classmethod
     def for_problem(cls, problem: Problem) -> Design:

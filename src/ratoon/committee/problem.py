@@ -25,30 +25,14 @@ CLIP = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Training data of a committee.
+    """Training data of a committee."""
 
-    Parameters
-    ----------
-    x : ndarray or CSR array of shape (n_samples, n_features), float32
-        Features.  A CSR array stays sparse.
-    targets : ndarray of shape (n_samples, n_outputs)
-        -1 and 1 for classes, any number for regression.
-    weights : ndarray of shape (n_samples,)
-        Sample weights.
-    groups : ndarray of shape (n_samples,) or None
-        Class of every sample, used to stratify the folds; None for regression.
-    kind : {"softmax", "sigmoid", "squared"}
-        How outputs are interpreted: one class of several, independent labels, or numbers.
-    together : ndarray of shape (n_samples,), optional
-        Samples with the same number stay in the same fold.
-    """
-
-    x: Any
-    targets: Array
-    weights: Array
-    groups: NDArray[np.int64] | None
-    kind: str
-    together: NDArray[np.int64] | None = None
+    x: Any  # dense or CSR samples as float32; CSR stays sparse
+    targets: Array  # (samples, outputs): -1 and 1 for classes, any number for regression
+    weights: Array  # of the samples
+    groups: NDArray[np.int64] | None  # classes, to stratify the folds; None for regression
+    kind: str  # "softmax": one class of several, "sigmoid": labels, "squared": numbers
+    together: NDArray[np.int64] | None = None  # samples of a number stay in the same fold
 
     @property
     def n_samples(self) -> int:
@@ -153,20 +137,11 @@ class CentredRows:
 
     Sparse rows are centred implicitly: subtracting the mean would fill the matrix, but products
     of centred rows follow from the products of the rows and their mean.
-
-    Parameters
-    ----------
-    rows : ndarray or CSR array of shape (n_samples, n_features)
-        Centred if dense, not centred if sparse; times the root of the weights.
-    mean : ndarray of shape (n_features,)
-        Weighted mean of every feature.
-    root : ndarray of shape (n_samples,)
-        Root of the sample weights, scaled to a mean weight of 1.
     """
 
-    rows: Any
-    mean: Array
-    root: Array
+    rows: Any  # centred if dense, not centred if CSR; times the root of the weights
+    mean: Array  # weighted mean of every feature
+    root: Array  # of the sample weights, scaled to a mean weight of 1
 
     @classmethod
     def of(cls, features: Any, weights: Array) -> CentredRows:

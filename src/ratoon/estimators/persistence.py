@@ -21,7 +21,7 @@ _FILE, _PARAMETERS, _VALUES = "ratoon_file", "ratoon_parameters", "ratoon_values
 def skops_trusted() -> list[str]:
     """Return the types to trust when `skops.io.load` reads an estimator of ratoon.
 
-    No function and no class other than those estimators themselves is needed.
+    These are the estimators, and the tables that selectors keep; no function is needed.
 
     Examples
     --------
@@ -29,8 +29,11 @@ def skops_trusted() -> list[str]:
     ...     print(name)
     ratoon.estimators.autoencoder.SparseAutoencoderSelector
     ratoon.estimators.classifier.SparseMLPClassifier
+    ratoon.estimators.rbm.SparseBernoulliRBM
     ratoon.estimators.regressor.SparseMLPRegressor
     ratoon.estimators.selectors.SparseFeatureSelector
+    ratoon.explain.associations.Associations
+    ratoon.explain.ranking.Ranking
 
     A pipeline is stored and loaded like this::
 
@@ -41,16 +44,22 @@ def skops_trusted() -> list[str]:
     """
     from ratoon.estimators import (
         SparseAutoencoderSelector,
+        SparseBernoulliRBM,
         SparseFeatureSelector,
         SparseMLPClassifier,
         SparseMLPRegressor,
     )
+    from ratoon.explain.associations import Associations
+    from ratoon.explain.ranking import Ranking
 
     kinds = (
         SparseAutoencoderSelector,
         SparseMLPClassifier,
+        SparseBernoulliRBM,
         SparseMLPRegressor,
         SparseFeatureSelector,
+        Associations,
+        Ranking,
     )
     return [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]
 

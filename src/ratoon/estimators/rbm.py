@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,7 +16,9 @@ from ratoon import guard
 from ratoon.arrays import Array
 from ratoon.boltzmann import BoltzmannMachine, drawn
 from ratoon.errors import InvalidParameterError
+from ratoon.estimators.machine_state import machine_state, restore_machine
 from ratoon.estimators.parameters import Check, between, boolean, checked, count, positive
+from ratoon.estimators.persistence import is_plain_state
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy, warn_if_all_full
 from ratoon.history import History
@@ -254,7 +257,16 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         machine = BoltzmannMachine.of(layer, n_threads=n_threads)
         mean = np.clip(np.asarray(x.values().mean(axis=0)).ravel(), _RARE, 1.0 - _RARE)
         machine.visible_bias[:] = np.log(mean / (1.0 - mean))
-        plan = TrainingPlan(
+        plan = self._plan(seed, n_threads)
+        if self.evolution != "set":  # the default, and not necessarily a choice
+            warn_if_all_full(plan.evolution, [layer], stacklevel=4)
+        self._training = ContrastiveTraining(machine, plan, n_gibbs=self.n_gibbs)
+        if self.verbose:
+            started = compare_start([layer.topology], epsilon=epsilon, density=self.density)
+            print(start_table(started))
+
+    def _plan(self, seed: int, n_threads: int) -> TrainingPlan:
+        return TrainingPlan(
             optimizer=SGD(self.momentum, weight_decay=self.weight_decay),
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
@@ -264,12 +276,6 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             seed=seed,
             n_threads=n_threads,
         )
-        if self.evolution != "set":  # the default, and not necessarily a choice
-            warn_if_all_full(plan.evolution, [layer], stacklevel=4)
-        self._training = ContrastiveTraining(machine, plan, n_gibbs=self.n_gibbs)
-        if self.verbose:
-            started = compare_start([layer.topology], epsilon=epsilon, density=self.density)
-            print(start_table(started))
 
     def _run_epoch(self, x: Samples) -> None:
         record = self._training.run_epoch(_rows_of(x, self.dtype), x.n_rows)
@@ -333,6 +339,20 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return np.concatenate(parts)
 
     # ----------------------------------------------------------------------------------- attributes
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        del protocol  # pickles and copies keep every attribute
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> Any:
+        """Return the state for `skops.io.dump`: parameters, and the machine as bytes of a file."""
+        return machine_state(self)
+
+    def __setstate__(self, state: Any) -> None:
+        if is_plain_state(state):
+            restore_machine(self, state)
+        else:
+            super().__setstate__(state)
 
     @property
     def _machine(self) -> BoltzmannMachine:

@@ -47,12 +47,15 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
     n_features_to_select: Any
     n_repeats: Any
 
-    def _set_strengths(self, strengths: Array) -> None:
-        """Set the fitted attributes from one row of strengths per network."""
+    def _set_strengths(self, strengths: Array, of_all: Array | None = None) -> None:
+        """Set the fitted attributes from one row of strengths per network.
+
+        Features are ranked by the strengths ``of_all`` samples, or else by their mean.
+        """
         scaled = np.stack([relative_strength(row) for row in strengths])
         k = self._n_selected(scaled.shape[1])
         self.strengths_ = scaled
-        self.strength_ = scaled.mean(axis=0)
+        self.strength_ = scaled.mean(axis=0) if of_all is None else relative_strength(of_all)
         self.strength_spread_ = scaled.std(axis=0)
         self.ranking_ = np.empty(scaled.shape[1], dtype=np.int64)
         order = top_features(self.strength_, scaled.shape[1])
@@ -102,12 +105,12 @@ class StrengthSelector(SelectorMixin, BaseEstimator):
 
 
 class SparseFeatureSelector(StrengthSelector):
-    """Select the most important features, by a ranking over halves of the samples.
+    """Select the most important features, and measure how stable the selection is.
 
-    Models are fitted to random halves of the samples, in complementary pairs.  Features are ranked
-    by their mean importance, in the sense of `feature_importances_` of the models; see
-    `ratoon.explain.ranking`.  How often a feature is among the first k in these halves shows how
-    stable its selection is, and `stable_features` bounds the number of false ones.
+    Features are ranked by `feature_importances_` of a model fitted to all samples; see
+    `ratoon.explain.ranking`.  Further models are fitted to random halves of the samples, in
+    complementary pairs.  How often a feature is among the first k in these halves shows how stable
+    its selection is, and `stable_features` bounds the number of false ones.
 
     Selection uses the labels, so it belongs inside a pipeline: if features are selected on all
     samples, later test scores are too optimistic.
@@ -121,10 +124,11 @@ class SparseFeatureSelector(StrengthSelector):
         classifier or regressor, depending on `y`, solved in closed form; for other shapes of data
         than that is for, networks with one narrow hidden layer rewired by SET.
     n_repeats : int, default=10
-        Number of models to fit.
+        Number of models to fit to parts of the samples.
     resample : {"halves", "folds", "seeds"}, default="halves"
-        Whether models are fitted to complementary halves of the samples, each to all but another
-        fold, or all to all samples with different seeds.
+        Whether these are fitted to complementary halves of the samples, each to all but another
+        fold, or all to all samples with different seeds.  Without halves, features are ranked by
+        the mean over these models.
     propagate : bool, optional
         Rank by the strength of connections alone instead: of all layers (True) or of the first
         (False).  For estimators with ``feature_strength``.
@@ -136,7 +140,7 @@ class SparseFeatureSelector(StrengthSelector):
     Attributes
     ----------
     strength_ : ndarray of shape (n_features,)
-        Mean importance of every feature, normalised to sum 1 in every model.
+        Importance of every feature; the sum is 1.
     strength_spread_ : ndarray of shape (n_features,)
         Standard deviation over the models.
     strengths_ : ndarray of shape (n_repeats, n_features)
@@ -232,6 +236,9 @@ class SparseFeatureSelector(StrengthSelector):
         seed = draw_root(self.random_state)
         parts = self._parts(target, seed)
         fewest = min(rows.size for rows in parts)
+        has_halves = self.resample == "halves" and fewest < len(target)
+        if has_halves:
+            parts.append(np.arange(len(target)))
         model = self.estimator
         if model is None:
             model = _default_estimator(target, fewest, x)
@@ -243,9 +250,11 @@ class SparseFeatureSelector(StrengthSelector):
             )
             for number, rows in enumerate(parts)
         )
-        self._set_strengths(np.stack(strengths))
+        if has_halves:
+            self._set_strengths(np.stack(strengths[:-1]), strengths[-1])
+        else:
+            self._set_strengths(np.stack(strengths))
         self.ranked_ = labelled_ranking(self, x, target)
-        has_halves = self.resample == "halves" and fewest < len(target)
         self._n_halves = 2 * (self.n_repeats // 2) if has_halves else 0
         return self
 

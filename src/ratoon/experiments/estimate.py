@@ -288,7 +288,11 @@ def _predicted(X: Any, estimator: Any, labels: Array, is_test: Array, classes: A
 
 
 def _rows(X: Any, rows: Array) -> Any:
-    return X.take(rows) if isinstance(X, Dataset) else _safe_indexing(X, rows)
+    if isinstance(X, Dataset):
+        return X.take(rows)
+    if isinstance(X, np.ndarray):  # a copy in memory, also of the memory map of a worker
+        return np.take(np.asarray(X), rows, axis=0)
+    return _safe_indexing(X, rows)
 
 
 def _in_words(n_folds: int, n_repeats: int, stratified: bool, grouped: bool) -> str:

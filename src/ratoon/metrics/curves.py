@@ -14,6 +14,9 @@ from ratoon.metrics.predictions import Predictions
 GRID = 201
 """Points of a curve that is averaged over repeats."""
 
+MOST_POINTS = 500
+"""Points of a curve that is not averaged."""
+
 FEWEST_IN_BIN = 8
 """Samples of a bin of the calibration, if there are enough for two bins."""
 
@@ -85,12 +88,14 @@ def _interpolated(grid: Array, x: Array, y: Array) -> Array:
 
 
 def _without_repetition(x: Array, y: Array) -> tuple[Array, Array]:
-    """Drop points inside straight vertical and horizontal pieces."""
+    """Drop points inside straight vertical and horizontal pieces; keep at most `MOST_POINTS`."""
     if x.size < 3:
         return x, y
     inside = ((x[1:-1] == x[:-2]) & (x[1:-1] == x[2:])) | ((y[1:-1] == y[:-2]) & (y[1:-1] == y[2:]))
-    keep = np.concatenate(([True], ~inside, [True]))
-    return x[keep], y[keep]
+    kept = np.flatnonzero(np.concatenate(([True], ~inside, [True])))
+    if kept.size > MOST_POINTS:  # finer than a screen
+        kept = kept[np.unique(np.linspace(0, kept.size - 1, MOST_POINTS).astype(np.int64))]
+    return x[kept], y[kept]
 
 
 def precision_recall_curves(predictions: Predictions) -> list[Curve]:

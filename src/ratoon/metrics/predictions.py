@@ -105,15 +105,15 @@ class Predictions:
         return np.asarray(self.probabilities.mean(axis=0))
 
     def consensus(self) -> Array:
-        """Return one prediction per sample: the class with the most votes, or the mean number.
+        """Return one prediction per sample.
 
-        Ties go to the class with the larger mean probability.
+        With several repeats it is the class with the largest mean probability, or the mean number.
         """
+        if self.n_repeats == 1:
+            return np.asarray(self.predicted[0])
         if not self.is_of_classes:
             return np.asarray(self.predicted.mean(axis=0))
-        n_classes = len(self.classes)
-        votes = np.stack([(self.predicted == code).sum(axis=0) for code in range(n_classes)], 1)
-        return np.asarray((votes + 0.5 * self.mean_probabilities()).argmax(axis=1))
+        return np.asarray(self.mean_probabilities().argmax(axis=1))
 
     def confusion(self) -> NDArray[np.float64]:
         """Return counts of predicted (rows) and true (columns) classes, averaged over repeats."""

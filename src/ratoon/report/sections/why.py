@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.report.context import ReportContext, sample_names
+from ratoon.report.context import CROSS_VALIDATED, ReportContext, sample_names
 
 N_WRONG, N_OTHERS, N_FEATURES = 3, 3, 10
 
@@ -33,6 +33,7 @@ def build(context: ReportContext) -> dict[str, Any] | None:
         ],
         "unit": found.unit,
         "is_classifier": context.is_classifier,
+        "is_cross_validated": context.basis == CROSS_VALIDATED,
     }
 
 
@@ -54,8 +55,9 @@ def _chosen(context: ReportContext) -> tuple[list[int], list[str]]:
     truth, each = predictions.truth, np.arange(predictions.n_samples)
     certainty = p[each, guess]
     wrong = np.flatnonzero(guess != truth)
+    where = " in cross-validation" if context.basis == CROSS_VALIDATED else ""
     for row in wrong[np.argsort(-certainty[wrong], kind="stable")][:N_WRONG].tolist():
-        chosen[row] = f"misclassified: true {predictions.classes[truth[row]]}"
+        chosen[row] = f"misclassified{where}: true {predictions.classes[truth[row]]}"
     for code in range(len(predictions.classes)):
         right = np.flatnonzero((guess == code) & (truth == code))
         if right.size and len(chosen) < N_WRONG + N_OTHERS:

@@ -44,7 +44,8 @@
   const given = dataOf("samples-data");
   let only = () => {};
   if (table && given) {
-    const PER_PAGE = 50;
+    const ON_SCREEN = 50, ON_PAPER = 500;
+    let perPage = ON_SCREEN;
     const body = table.querySelector("tbody");
     const heads = [...table.querySelectorAll("thead th")];
     const find = byId("find"), wrong = byId("only-wrong");
@@ -89,9 +90,9 @@
     };
     const draw = () => {
       const chosen = rows();
-      const last = Math.max(0, Math.ceil(chosen.length / PER_PAGE) - 1);
+      const last = Math.max(0, Math.ceil(chosen.length / perPage) - 1);
       page = Math.min(Math.max(page, 0), last);
-      const lines = chosen.slice(page * PER_PAGE, (page + 1) * PER_PAGE).map((row) => {
+      const lines = chosen.slice(page * perPage, (page + 1) * perPage).map((row) => {
         const line = make("tr", isWrong(row) ? "wrong" : "");
         line.setAttribute("data-s", row[0]);
         line.append(...given.columns.map((_, column) => cell(row, column)));
@@ -131,6 +132,8 @@
       byId("samples").scrollIntoView();
     };
     draw();
+    window.addEventListener("beforeprint", () => { perPage = ON_PAPER; draw(); });
+    window.addEventListener("afterprint", () => { perPage = ON_SCREEN; draw(); });
     // A sample under the pointer is marked in all charts.
     const light = (event, on) => {
       const line = event.target instanceof Element && event.target.closest("tr[data-s]");
