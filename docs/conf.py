@@ -92,6 +92,7 @@ CONTENTS = {
         "data",
         "small-samples",
         "many-samples",
+        "survival",
         "wide-data",
         "selecting-features",
         "report",

@@ -363,6 +363,17 @@ double gradients(HeldNetwork<T>& self, const HeldMinibatch<T>& batch,
 }
 
 template <typename T>
+void training_outputs(HeldNetwork<T>& self, const HeldMinibatch<T>& batch, Rows<T> out) {
+    const AtWork at_work(self.at_work);
+    Network<T>& network = self.ready();
+    const Minibatch<T>& samples = checked_minibatch(network, batch);
+    require(Index(out.shape(0)) == samples.size() && Index(out.shape(1)) == network.n_out(),
+            "out must be (samples, outputs)");
+    nb::gil_scoped_release release;
+    network.training_outputs(samples, out.data());
+}
+
+template <typename T>
 void bind_for(nb::module_& m, const char* network_name, const char* minibatch_name) {
     nb::class_<HeldMinibatch<T>>(m, minibatch_name)
         .def(nb::init<HeldSamples, const Rows<const T>&, const OptionalVector<const T>&,
@@ -397,6 +408,7 @@ void bind_for(nb::module_& m, const char* network_name, const char* minibatch_na
         .def("signals", &signals<T>, "minibatch"_a, "inputs"_a.noconvert(), "deltas"_a.noconvert())
         .def("gradients", &gradients<T>, "minibatch"_a, "of_weights"_a.noconvert(),
              "of_biases"_a.noconvert())
+        .def("training_outputs", &training_outputs<T>, "minibatch"_a, "out"_a.noconvert())
         .def_static("workspace_bytes", &Network<T>::workspace_bytes, "widths"_a, "batch"_a,
                     "n_threads"_a);
 }

@@ -58,6 +58,18 @@ double huber(const T* output, const T* target, Index n, T* error) {
     return sum;
 }
 
+// The targets are the derivatives themselves, of a loss that is computed elsewhere from several
+// samples at once; the value is their product with the outputs.
+template <typename T>
+double given_gradient(const T* output, const T* target, Index n, T* error) {
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+        error[i] = target[i];
+        sum += double(output[i]) * double(target[i]);
+    }
+    return sum;
+}
+
 template <typename T>
 struct Loss {
     const char* name;
@@ -72,6 +84,7 @@ constexpr Loss<T> kLosses[] = {
     {.name = "sigmoid_cross_entropy", .of_sample = sigmoid_cross_entropy<T>},
     {.name = "squared_error", .of_sample = squared_error<T>},
     {.name = "huber", .of_sample = huber<T>},
+    {.name = "given_gradient", .of_sample = given_gradient<T>},
 };
 template <typename T>
 constexpr int kNumberOfLosses = int(sizeof(kLosses<T>) / sizeof(kLosses<T>[0]));

@@ -98,6 +98,9 @@ class Network {
     double gradients(const Minibatch<T>& batch, std::span<T* const> of_weights,
                      std::span<T* const> of_biases);
 
+    // Raw outputs of a minibatch as in training, with dropout: out is (samples, outputs).
+    void training_outputs(const Minibatch<T>& batch, T* out);
+
     const std::vector<Layer<T>>& layers() const { return layers_; }
     Index n_in() const { return layers_.front().topology->grid().n_in; }
     Index n_out() const { return layers_.back().topology->grid().n_out; }

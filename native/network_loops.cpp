@@ -245,11 +245,29 @@ void Network<T>::signals(const Minibatch<T>& batch, std::span<T* const> inputs,
     }
 }
 
+template <typename T>
+void Network<T>::training_outputs(const Minibatch<T>& batch, T* out) {
+    forget_call();
+    use_random_numbers_of(batch);
+    for (Index at = 0; at < batch.size(); at += block_lanes_) {
+        const Minibatch<T> block = batch.part(at, block_lanes_);
+        prepare(block.size(), true);
+        block_ = std::uint64_t(at / block_lanes_);
+        load(block);
+        for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, true);
+        const T* y = rows(layers_.size());
+        for (Index b = 0; b < block.size(); ++b) {
+            for (Index i = 0; i < n_out(); ++i) out[(at + b) * n_out() + i] = y[i * lanes_ + b];
+        }
+    }
+}
+
 #define RATOON_INSTANTIATE(T)                                                             \
     template EpochResult Network<T>::train(const Minibatch<T>&, Index, Rule,              \
                                            std::span<const Step<T>>, const Interrupted&); \
     template double Network<T>::gradients(const Minibatch<T>&, std::span<T* const>,       \
                                           std::span<T* const>);                           \
+    template void Network<T>::training_outputs(const Minibatch<T>&, T*);                  \
     template void Network<T>::predict(const Samples&, const Standardize<T>&, Index, T*,   \
                                       const Interrupted&);                                \
     template void Network<T>::signals(const Minibatch<T>&, std::span<T* const>,           \

@@ -14,11 +14,14 @@ __version__ = "1.0.0rc1"
 
 __all__ = [
     "Augment",
+    "Prepare",
+    "SamplePreparer",
     "SparseAutoencoderSelector",
     "SparseBernoulliRBM",
     "SparseFeatureSelector",
     "SparseMLPClassifier",
     "SparseMLPRegressor",
+    "SparseMLPSurvival",
     "__version__",
     "load",
     "skops_trusted",
@@ -27,11 +30,14 @@ __all__ = [
 
 _LAZY = {
     "Augment": "ratoon.samples.augment",
+    "Prepare": "ratoon.preparation",
+    "SamplePreparer": "ratoon.estimators",
     "SparseAutoencoderSelector": "ratoon.estimators",
     "SparseBernoulliRBM": "ratoon.estimators",
     "SparseFeatureSelector": "ratoon.estimators",
     "SparseMLPClassifier": "ratoon.estimators",
     "SparseMLPRegressor": "ratoon.estimators",
+    "SparseMLPSurvival": "ratoon.estimators",
     "load": "ratoon.estimators",
     "skops_trusted": "ratoon.estimators",
     "table_encoder": "ratoon.estimators",

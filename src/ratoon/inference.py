@@ -21,6 +21,7 @@ from ratoon.arrays import Array
 from ratoon.errors import FormatError, InvalidInputError
 from ratoon.losses import LOSSES
 from ratoon.nesting import parse_json
+from ratoon.preparation import Preparation
 
 _CODES = {
     "F64": "<f8",
@@ -92,6 +93,8 @@ class Predictor:
         The encoding of the targets, as in the estimator's file.
     arrays : dict of ndarray
         Classes; or mean and standard deviation of the targets.
+    preparation : Preparation, optional
+        What is done to samples first.  Groups of samples cannot be centred here.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class Predictor:
     loss: str | None = None
     targets: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
+    preparation: Preparation | None = None
 
     @classmethod
     def of(cls, model: Any) -> Predictor:
@@ -122,7 +126,7 @@ class Predictor:
             return cls(layers, scaling.shift, scaling.scale, scaling.clip)
         targets, arrays = model._target_state()
         how = (scaling.shift, scaling.scale, scaling.clip)
-        return cls(layers, *how, model._loss(), targets, arrays)
+        return cls(layers, *how, model._loss(), targets, arrays, model.preparation_)
 
     @classmethod
     def load(cls, path: str | Path) -> Predictor:
@@ -174,6 +178,8 @@ class Predictor:
                 f"the model needs rows of {self.n_features} features, got an array of shape"
                 f" {samples.shape}."
             )
+        if self.preparation is not None:
+            samples = self.preparation.rows(samples)
         found = np.empty((samples.shape[0], self.layers[-1].n_out), dtype=self.dtype)
         for number, sample in enumerate(samples):
             activations = self._scaled(sample)
@@ -259,7 +265,15 @@ def _from_file(path: Path) -> Predictor:
     }
     if any(array.shape != (layers[-1].n_out,) for array in arrays.values()):
         raise FormatError(f"{path}: the targets do not fit {layers[-1].n_out} outputs.")
-    loss = content["parameters"]["loss"]
+    preparation = None
+    if "preparation" in content:
+        stored = {
+            name: _array(name, config["arrays"], tensors)
+            for name in config["arrays"]
+            if name.startswith("preparation_")
+        }
+        preparation = Preparation.from_parts(content["preparation"], stored, layers[0].n_in)
+    loss = content["parameters"].get("loss")  # a survival model has none
     if loss == "auto" and "classes" in arrays:
         multilabel = content["targets"]["multilabel"]
         loss = "sigmoid_cross_entropy" if multilabel else "softmax_cross_entropy"
@@ -271,6 +285,7 @@ def _from_file(path: Path) -> Predictor:
         loss,
         content["targets"],
         arrays,
+        preparation,
     )
 
 

@@ -59,11 +59,17 @@ def _huber(z: Array, t: Array) -> Array:
     return np.asarray(each.sum(axis=1))
 
 
+def _given_gradient(z: Array, t: Array) -> Array:
+    return np.asarray((z * t).sum(axis=1))
+
+
 LOSSES = {
     "softmax_cross_entropy": Loss(_softmax_cross_entropy, reading="softmax"),
     "sigmoid_cross_entropy": Loss(_sigmoid_cross_entropy, reading="sigmoid"),
     "squared_error": Loss(_squared_error, reading="margin", is_for_numbers=True),
     "huber": Loss(_huber, is_for_numbers=True),
+    # Of survival: targets are the derivatives of a loss of several samples at once.
+    "given_gradient": Loss(_given_gradient),
 }
 """Losses by name."""
 

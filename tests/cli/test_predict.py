@@ -214,7 +214,7 @@ def test_training_samples_are_known_and_do_not_count(ratoon, tmp_path):
 def test_samples_without_labels_cannot_be_scored(ratoon, model, new):
     outcome = ratoon("evaluate", model, new)
     assert outcome.code == 1
-    assert "no labels found.\n" in outcome.err
+    assert "there is no column 'outcome'" in outcome.err  # the label of the training file
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

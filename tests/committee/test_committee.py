@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss, r2_score
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.committee import Problem, fit_committee, suits
 from ratoon.committee.calibration import best_temperature, boundary_shift
-from ratoon.committee.fit import MAX_VALIDATED_OUTPUTS, _folds, _merge, mixture_shares
+from ratoon.committee.fit import MAX_VALIDATED_OUTPUTS, assign_folds, merge_members, mixture_shares
 from ratoon.committee.linear import lasso_path
 from ratoon.committee.members import Design, fit_members
 from ratoon.committee.problem import Standardisation
@@ -20,12 +20,12 @@ from ratoon.losses import mean_loss
 
 def test_folds_are_stratified_and_the_same_for_the_same_seed(make_classes):
     problem = make_classes(n_samples=90, n_classes=3)
-    folds = _folds(problem, 10, seed=3)
+    folds = assign_folds(problem, 10, seed=3)
     for fold in range(10):
         counts = np.bincount(problem.groups[folds == fold], minlength=3)
         assert counts.max() - counts.min() <= 1
-    assert (folds == _folds(problem, 10, seed=3)).all()
-    assert (folds != _folds(problem, 10, seed=4)).any()
+    assert (folds == assign_folds(problem, 10, seed=3)).all()
+    assert (folds != assign_folds(problem, 10, seed=4)).any()
 
 
 def test_the_merged_network_computes_the_weighted_sum_of_its_members(make_continuous):
@@ -36,7 +36,7 @@ def test_the_merged_network_computes_the_weighted_sum_of_its_members(make_contin
     members = list(fit_members(problem, standardisation, z, design, np.random.default_rng(0)))
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.ones(2 * len(design.kinds))).reshape(-1, 2)
-    network = _merge(members, list(shares), standardisation, np.zeros(1))
+    network = merge_members(members, list(shares), standardisation, np.zeros(1))
     expected = sum(
         np.tensordot(share, member.outputs(z), axes=1)
         for member, share in zip(members, shares, strict=True)

@@ -106,6 +106,7 @@ VALUES = {
     "topology": ["first layer"],
     "scale": [None, "global"],
     "clip": [0.5],
+    "prepare": ["quantile", "log2"],
     "label_smoothing": [0.2],
     "early_stopping": [True],
     "validation_fraction": [0.4],
@@ -285,6 +286,7 @@ USUAL = f"{NO_DENSITY} --epsilon 3"
 QUIETER = USUAL.replace(" --json", "")
 NUMBERS = "numbers.csv --epochs 3 --hidden 20 --epsilon 3 --json"
 GAPS = USUAL.replace("genes.csv", "gaps.csv")
+SURVIVAL = USUAL.replace("genes.csv --label outcome", "survival.csv")
 # Parameter of the command: value, and the arguments of both runs.  True is a switch.
 FLAGS = {
     "output": ("other.ratoon", f"{NUMBERS} --label level"),
@@ -292,6 +294,14 @@ FLAGS = {
     "task": ("regress", f"{NUMBERS} -o m.ratoon --label level"),
     "missing": ("mean", GAPS),
     "reading": (["ignore=g3"], USUAL),
+    "duplicates": ("mean", USUAL.replace("genes.csv", "twice.csv")),
+    "id_map": ("map.tsv", USUAL),
+    "log2": ("yes", USUAL),
+    "normalize": ("quantile", USUAL),
+    "group": ("batch", f"{USUAL} --read ignore=nothing --test 0.3".replace("genes", "batches")),
+    "center_groups": (True, f"{USUAL} --group batch --task classify".replace("genes", "batches")),
+    "time": ("months", f"{SURVIVAL} --event dead"),
+    "event": ("dead", f"{SURVIVAL} --time months"),
     "test": (0.25, USUAL),
     "cv": ("2x1", USUAL),
     "preset": ("fast", NO_WIDTH),
@@ -354,6 +364,18 @@ def data_files(tmp_path_factory):
     rows = [[*row, "ill" if row[0] > 0.6 else "well"] for row in x.tolist()]
     write_table(folder / "genes.csv", rows)
     write_table(folder / "gaps.csv", [["", *rows[0][1:]], *rows[1:]])
+    batches = [[*row[:-1], f"b{number % 3}", row[-1]] for number, row in enumerate(rows)]
+    names = [*(f"g{k}" for k in range(12)), "batch", "outcome"]
+    (folder / "batches.csv").write_text(
+        "\n".join(",".join(map(str, row)) for row in [names, *batches]) + "\n"
+    )
+    text = (folder / "genes.csv").read_text()
+    (folder / "twice.csv").write_text(text.replace("g1,", "g0,", 1))
+    (folder / "map.tsv").write_text("".join(f"g{k}\tG{k // 2}\n" for k in range(12)))
+    lines = (folder / "batches.csv").read_text().replace("batch,outcome", "months,dead")
+    for number in range(3):
+        lines = lines.replace(f"b{number},", f"{number + 1.5},")
+    (folder / "survival.csv").write_text(lines.replace(",ill", ",1").replace(",well", ",0"))
     numbers = [[*row[:-1], int(row[2] > 0)] for row in rows]
     write_table(folder / "numbers.csv", numbers, "level")
     (folder / "groups.gmt").write_text("one\tx\tg0\tg1\tg2\ntwo\tx\tg3\tg4\n")

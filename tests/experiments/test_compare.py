@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.experiments.compare import Comparison, classical, compare, rivals
@@ -91,3 +92,37 @@ def test_every_classical_pipeline_can_be_fitted(data):
     x, y = data
     for make in classical(4).values():
         assert make(0).fit(x, y).predict(x).shape == (60,)
+
+
+def test_samples_of_a_group_are_in_the_same_fold():
+    """Pairs of equal samples with random classes: only a twin in training tells the class."""
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(40, 5)), 2, axis=0)
+    y = np.repeat(rng.integers(0, 2, 40), 2)
+    pairs = np.repeat(np.arange(40), 2)
+    methods = {"nearest": lambda seed: KNeighborsClassifier(1)}
+    apart = compare(x, y, methods, n_permutations=2)
+    together = compare(x, y, methods, n_permutations=2, groups=pairs)
+    assert apart.accuracy["nearest"].mean() > 0.8
+    assert together.accuracy["nearest"].mean() < 0.7
+    assert together.permuted["nearest"].size == 10
+    with pytest.raises(InvalidInputError, match="2 groups, too few for 5 folds"):
+        compare(x, y, methods, groups=np.arange(80) % 2)
+
+
+def test_permutations_have_a_spread_and_all_fits_are_announced():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 5)), np.arange(40) % 2
+    methods = {"nearest": lambda seed: KNeighborsClassifier(1)}
+    planned, done = [], []
+    found = compare(
+        x, y, methods, n_repeats=1, n_permutations=3, begin=planned.append, tell=done.append
+    )
+    assert planned == [len(done)] == [20]
+    mean, spread = found.on_permuted("nearest")
+    by_permutation = found.permuted["nearest"].reshape(3, 5).mean(axis=1)
+    assert mean == pytest.approx(by_permutation.mean())
+    assert spread == pytest.approx(by_permutation.std(ddof=1))
+    assert found.on_permuted("other") is None
+    once = compare(x, y, methods, n_repeats=1, n_permutations=1)
+    assert once.on_permuted("nearest")[1] is None

@@ -14,14 +14,19 @@ from typer.core import TyperCommand
 
 from ratoon.cli.options import (
     DataFile,
+    GroupOption,
     JobsOption,
     JsonOption,
     LabelOption,
     MissingOption,
+    NormalizeOption,
+    PrepareLog2Option,
     QuietOption,
     ReadingOption,
     importing_from_here,
+    prepare_from,
     widths_from,
+    with_columns,
 )
 from ratoon.cli.output import check_picture, check_report, save_picture
 from ratoon.cli.repeat import command_line
@@ -66,9 +71,12 @@ def compare(
         typer.Option("--nested", help="Tune each method by inner folds."),
     ] = False,
     inner: Annotated[int, typer.Option(min=2, help="Number of inner folds of --nested.")] = 3,
+    group: GroupOption = None,
+    log2: PrepareLog2Option = "no",
+    normalize: NormalizeOption = "none",
     permutations: Annotated[
         int, typer.Option(min=0, help="Number of runs on permuted labels.")
-    ] = 1,
+    ] = 3,
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of folds, permutations and methods.")
     ] = 0,
@@ -85,8 +93,9 @@ def compare(
     and everything is fitted on the training rows only.  The difference of each
     method to ratoon is tested with a paired test that is corrected for
     overlapping training sets.  Accuracy on permuted labels shows the level of
-    random guessing.  With --nested, methods with hyperparameters choose them
-    by folds within the training rows.
+    random guessing, with its deviation over the permutations.  With --group,
+    samples of a patient or a batch are in the same fold.  With --nested,
+    methods with hyperparameters choose them by folds within the training rows.
 
     For example:
 
@@ -96,9 +105,12 @@ def compare(
 
       ratoon compare lung.mat --nested --folds 5 --repeats 1
 
+      ratoon compare genes.csv --label outcome --group patient --log2 auto
+
       ratoon compare lung.mat --rivals ridge,mrPSVM,IWSS
     """
-    from ratoon.experiments.compare import Makers
+    from ratoon import SamplePreparer
+    from ratoon.experiments.compare import Makers, after
     from ratoon.experiments.compare import compare as run
     from ratoon.experiments.compare import rivals as chosen_rivals
     from ratoon.experiments.nested import classical_grids
@@ -107,15 +119,28 @@ def compare(
     quiet = quiet or as_json
     if report is not None:
         check_report(report)
-    samples = read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading)
+    prepare = prepare_from(log2, normalize, center=False, group=group)
+    samples = read_samples(
+        data,
+        label,
+        missing,
+        quiet=quiet,
+        task="classify",
+        reading=with_columns(reading, group=group),
+    )
     samples = with_classes(with_labels(samples, data), data)
     x = np.asarray(samples.X.toarray() if samples.is_sparse else samples.X)
     chosen = chosen_rivals(None if rivals is None else rivals.split(","), samples.n_features)
     methods: Makers = {**networks(), **chosen}
+    if nested and prepare is not None:
+        raise InvalidParameterError("--log2 and --normalize do not work with --nested.")
+    if prepare is not None:
+        methods = after(lambda: SamplePreparer(prepare), methods)
     if nested:
         grids = {**network_grids(), **classical_grids(samples.n_features)}
         methods = choosing(methods, grids, n_inner=inner)
     assert samples.y is not None
+    progress = Progress(quiet=quiet)
     found = run(
         x,
         samples.y,
@@ -125,13 +150,16 @@ def compare(
         n_permutations=permutations,
         seed=seed,
         n_jobs=jobs,
-        tell=(lambda text: None) if quiet else print_note,
+        tell=progress.tell,
+        groups=samples.groups,
+        begin=progress.begin,
     )
+    progress.close()
     first = next(iter(methods))
     rows = []
     for name in methods:
         difference, p = found.against(first, name)
-        permuted = found.permuted.get(name)
+        permuted = found.on_permuted(name)
         rows.append(
             {
                 "method": name,
@@ -140,7 +168,8 @@ def compare(
                 "balanced": float(found.balanced[name].mean()),
                 "ratoon_minus_it": None if name == first else difference,
                 "p": None if name == first or np.isnan(p) else p,
-                "on_permuted_labels": None if permuted is None else float(permuted.mean()),
+                "on_permuted_labels": None if permuted is None else permuted[0],
+                "deviation_on_permuted_labels": None if permuted is None else permuted[1],
             }
         )
     if report is not None:
@@ -254,13 +283,42 @@ def _show(rows: list[dict[str, Any]], title: str, n_splits: int) -> None:
                 percent(row["balanced"]),
                 points(row["ratoon_minus_it"]),
                 "" if row["ratoon_minus_it"] is None else p_text(row["p"]),
-                percent(row["on_permuted_labels"]),
+                percent(row["on_permuted_labels"])
+                + (f" ± {percent(spread)}" if (spread := row[PERMUTED]) is not None else ""),
             ]
             for row in rows
         ],
     )
     print_note("difference: accuracy of ratoon minus accuracy of the method.")
     _note_on_p([row["p"] for row in rows if row["ratoon_minus_it"] is not None], n_splits)
+
+
+PERMUTED = "deviation_on_permuted_labels"
+
+
+class Progress:
+    """One progress bar over all fits of a comparison."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar: Any = None
+
+    def begin(self, n_fits: int) -> None:
+        """Show the bar, unless output is quiet."""
+        from tqdm import tqdm
+
+        # None: no bar where stderr is not a terminal.
+        hidden = True if self._quiet else None
+        self._bar = tqdm(total=n_fits, desc="comparing", unit="fit", disable=hidden)
+
+    def tell(self, text: str) -> None:
+        """Count a fit and show what it was."""
+        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.update()
+
+    def close(self) -> None:
+        """End the bar."""
+        self._bar.close()
 
 
 DIGITS = "digits"

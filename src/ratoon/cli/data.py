@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import (
+    ON_DISK,
     DataFile,
     JsonOption,
     LabelOption,
@@ -20,7 +22,9 @@ from ratoon.cli.options import (
     shell_words,
 )
 from ratoon.cli.output import check_file
+from ratoon.cli.samples import known_file, refuse_on_disk
 from ratoon.cli.terminal import guarded, print_json, print_note, print_table, print_text
+from ratoon.datasets.public.fetch import UnverifiedDownloadWarning
 from ratoon.errors import InvalidParameterError
 from ratoon.storage.atomic import write_file
 
@@ -48,10 +52,22 @@ def show(
 
       ratoon data show genes.csv --read sample_sheet=samples.csv --label outcome
     """
-    from ratoon.datasets import examine
+    from ratoon.datasets import can_stay_on_disk, examine, open_stored
 
+    data, label = known_file(data, label)
+    options = reading_options(reading)
+    on_disk = options.pop(ON_DISK, "auto")
     with shell_words():
-        examination = examine(data, label=label, **reading_options(reading))
+        if can_stay_on_disk(data, on_disk=on_disk):
+            stored = open_stored(data, label=label, matrix=options.pop("matrix", None))
+            refuse_on_disk(options, data)
+            if not as_json:
+                print_text(stored.describe())
+                return
+            shape = {"n_samples": stored.n_samples, "n_features": stored.n_features}
+            print_json({"source": str(data), "storage": "on disk", **shape})
+            return
+        examination = examine(data, label=label, **options)
     if as_json:
         print_json(examination.to_dict())
     else:
@@ -108,17 +124,37 @@ def list_(
 @app.command()
 @guarded
 def fetch(
-    name: Annotated[str, typer.Argument(help="Name of a data set in `ratoon data list`.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a data set in `ratoon data list`, or accession of a series of GEO, such"
+            " as GSE2034."
+        ),
+    ],
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Download again, and accept another version.")
+    ] = False,
 ) -> None:
-    """Download a public data set and check it.
+    """Download a public data set or a series of GEO, and check it.
+
+    An interrupted download continues where it was.  Commands that read a data
+    file then take its name: `ratoon train GLI-85`.
 
     For example:
 
       ratoon data fetch GLI-85
+
+      ratoon data fetch GSE2034
+
+      ratoon data fetch GSE12417-GPL96
     """
     from ratoon.datasets import fetch as fetch_file
 
-    print_note(f"{name} is in {fetch_file(name)}")
+    with warnings.catch_warnings():
+        # The note says that the checksum is new.
+        warnings.simplefilter("ignore", UnverifiedDownloadWarning)
+        path = fetch_file(name, refresh=refresh)
+    print_note(f"{name} is in {path}; `ratoon data show {name}` describes it.")
 
 
 @app.command()

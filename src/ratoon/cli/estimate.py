@@ -58,22 +58,34 @@ def planned_cv(cv: str, estimator: Any, samples: Dataset, *, has_test: bool) -> 
 
     ``auto`` depends on the size of the data and of the training only, not on the machine.
     """
+    if samples.is_survival and cv not in (AUTO, NONE):
+        raise InvalidParameterError(
+            "--cv does not work with survival times; hold out samples with --test 0.3."
+        )
     if cv != AUTO:
         return Plan(cv)
-    if has_test:
+    if has_test or samples.is_survival:
         return Plan(NONE)
     from ratoon.estimators.planning import work_of_fit
 
     small, some = work_of_fit(estimator, samples)
     if small <= 1.0:
-        return Plan(DEFAULT_CV)
+        return Plan(_for_groups(DEFAULT_CV, samples))
     if some <= 1.0:
-        return Plan(SHORT_CV)
+        return Plan(_for_groups(SHORT_CV, samples))
     return Plan(
         NONE,
         "no estimate of the score on new samples: cross-validation would repeat this training 5"
         " times.\n  Use --cv 5x1, or hold out samples with --test 0.2.",
     )
+
+
+def _for_groups(cv: str, samples: Dataset) -> str:
+    """Return folds and repeats with at most as many folds as there are groups of samples."""
+    if samples.groups is None:
+        return cv
+    n_folds, _, n_repeats = cv.partition("x")
+    return f"{min(int(n_folds), len(set(samples.groups)))}x{n_repeats or 1}"
 
 
 def estimated(cv: str, estimator: Any, samples: Dataset, *, seed: int, quiet: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
@@ -18,6 +18,7 @@ from ratoon.cli.terminal import visible_name
 from ratoon.datasets import Limits
 from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.nesting import parse_toml
+from ratoon.preparation import LOG2, NORMALIZE, Prepare, as_prepare
 
 MISSING = ("error", "mean", "median", "zero", "drop", "drop_samples")
 TASKS = {"auto": "auto", "classify": "classification", "regress": "regression"}
@@ -59,6 +60,57 @@ ReadingOption = Annotated[
         metavar="KEY=VALUE",
         help="Argument for the reader, such as sample_sheet=sheet.csv or duplicates=keep. May be"
         " repeated.",
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        help="Column with the group of each sample, such as its patient or batch. Samples of a"
+        " group stay together in every split.",
+    ),
+]
+TimeOption = Annotated[
+    str | None,
+    typer.Option("--time", help="Survival: column with the time until the event or censoring."),
+]
+EventOption = Annotated[
+    str | None,
+    typer.Option(
+        "--event",
+        help="Survival: column with 1, dead, ... for an event, 0, alive, ... if censored.",
+    ),
+]
+DuplicatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--duplicates",
+        help="Several features of one name become one: mean, max or first; keep or error.",
+    ),
+]
+PrepareLog2Option = Annotated[
+    str,
+    typer.Option(
+        "--log2",
+        help="Take log2(max(v, 0) + 1): yes, no, or auto if the values look like intensities or"
+        " counts.",
+    ),
+]
+NormalizeOption = Annotated[
+    str, typer.Option("--normalize", help="quantile: give all samples the same distribution.")
+]
+CenterOption = Annotated[
+    bool,
+    typer.Option("--center-groups", help="With --group: remove differences between group means."),
+]
+TrainingIdMapOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--id-map",
+        help="File with two columns: a name in the data, such as a probe, and the feature, such as"
+        " a gene.",
+        exists=True,
+        dir_okay=False,
     ),
 ]
 CoverageOption = Annotated[
@@ -144,6 +196,27 @@ def fractions_from(text: str | None) -> list[float] | None:
     return fractions
 
 
+def times_from(text: str | None) -> list[float]:
+    """Return the times in text such as ``12,24``.
+
+    Examples
+    --------
+    >>> times_from("12,24"), times_from(None)
+    ([12.0, 24.0], [])
+    """
+    if text is None:
+        return []
+    try:
+        times = [float(part) for part in text.split(",")]
+    except ValueError:
+        times = []
+    if not times or not np.isfinite(times).all() or min(times) < 0:
+        raise InvalidParameterError(
+            f"--survival-at must be times separated by commas, such as 12,24; got {text!r}."
+        )
+    return times
+
+
 # ------------------------------------------------------------------------------------ strategies
 
 
@@ -185,6 +258,11 @@ KEYS = (
     "ignore",
     "matrix",
     "duplicates",
+    "duplicate_features",
+    "id_map",
+    "group",
+    "time",
+    "event",
     "unlabelled",
     "sparse",
     "delimiter",
@@ -195,6 +273,56 @@ KEYS = (
     "isolated",
 )
 """Arguments of `ratoon.datasets.read` that have no option of their own."""
+
+ON_DISK = "on_disk"
+"""Key of --read for files that may stay on disk; true, false or auto."""
+
+
+def with_columns(
+    reading: list[str] | None,
+    *,
+    group: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
+    duplicates: str | None = None,
+    id_map: Path | None = None,
+) -> list[str]:
+    """Return the arguments of --read with those that have options of their own.
+
+    Examples
+    --------
+    >>> with_columns(["sparse=true"], group="patient", duplicates="mean")
+    ['sparse=true', 'group=patient', 'duplicate_features=mean']
+    """
+    if (time is None) != (event is None):
+        raise InvalidParameterError("--time and --event are given together or not at all.")
+    named = {
+        "group": group,
+        "time": time,
+        "event": event,
+        "duplicate_features": duplicates,
+        "id_map": id_map,
+    }
+    return [*(reading or []), *(f"{key}={value}" for key, value in named.items() if value)]
+
+
+def prepare_from(log2: str, normalize: str, *, center: bool, group: str | None) -> Any:
+    """Return how the options ask to prepare samples, or None.
+
+    Examples
+    --------
+    >>> prepare_from("auto", "quantile", center=False, group=None)
+    Prepare(log2='auto', normalize='quantile', center_groups=False)
+    """
+    for name, value, choices in (("--log2", log2, LOG2), ("--normalize", normalize, NORMALIZE)):
+        if value not in choices:
+            raise InvalidParameterError(
+                f"{name} must be one of {', '.join(choices)}; got {value!r}.{near(value, choices)}"
+            )
+    if center and group is None:
+        raise InvalidParameterError("--center-groups needs the groups: --group COLUMN.")
+    return as_prepare(Prepare(log2, normalize, center))
+
 
 _TRUTH = {"true": True, "false": False}
 _LIMIT = "limits."
@@ -219,19 +347,35 @@ def reading_options(given: list[str] | None) -> dict[str, Any]:
         if separator and key.startswith(_LIMIT) and key.removeprefix(_LIMIT) in _LIMITS:
             limits[key.removeprefix(_LIMIT)] = _number(text, value)
             continue
-        if not separator or key not in KEYS:
+        if not separator or key not in (*KEYS, ON_DISK):
             raise InvalidParameterError(
-                f"--read takes KEY=VALUE; got {text!r}.\n"
-                f"  Keys: {', '.join(KEYS)}.\n"
+                f"--read takes KEY=VALUE; got {text!r}.{near(key, (*KEYS, ON_DISK))}\n"
+                f"  Keys: {', '.join((*KEYS, ON_DISK))}.\n"
                 f"  Limits: {', '.join(f'{_LIMIT}{name}' for name in _LIMITS)}."
             )
         if key == "ignore":
             options[key] = tuple(name.strip() for name in value.split(","))
         else:
             options[key] = _TRUTH.get(value.strip().lower(), value.strip())
+    if options.get(ON_DISK, "auto") not in (True, False, "auto"):
+        raise InvalidParameterError(
+            f"--read {ON_DISK} must be true, false or auto; got {options[ON_DISK]!r}."
+        )
     if limits:
         options["limits"] = Limits(**limits)  # type: ignore[arg-type]
     return options
+
+
+def near(given: str, known: Iterable[str]) -> str:
+    """Return a hint on the known name that a wrong one is most like; empty if there is none.
+
+    Examples
+    --------
+    >>> near("delimeter", KEYS)
+    " Did you mean 'delimiter'?"
+    """
+    found = get_close_matches(given, list(known), n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _number(text: str, value: str) -> float:
@@ -271,6 +415,11 @@ _OPTION_OF = {
         )
     },
 }
+_OWN_OPTIONS = {
+    "duplicate_features": "--duplicates",
+    "id_map": "--id-map",
+    **{name: f"--{name}" for name in ("group", "time", "event")},
+}
 _TASK_OF = {task: name for name, task in TASKS.items()}
 _ESTIMATOR = re.compile(r"^(?:Sparse\w+|BaseSparse\w+): ")
 _OR_NONE = re.compile(r"\b(must be(?: one of)?) None, ")
@@ -304,6 +453,8 @@ def in_shell_words(message: str) -> str:
         named = re.findall(r"'([^']*)'", value)
         if key == "task":
             return f"--task {_TASK_OF.get(named[0], named[0]) if named else 'TASK'}"
+        if key in _OWN_OPTIONS:
+            return f"{_OWN_OPTIONS[key]} {named[0] if named else 'NAME'}"
         if key in ("label", "missing"):
             return f"--{key} {named[0] if named else 'NAME'}"
         if key == "limits":

@@ -21,9 +21,17 @@ from ratoon.cli.options import (
     QuietOption,
     ReadingOption,
     input_errors,
+    times_from,
 )
 from ratoon.cli.output import check_file, check_picture, print_csv, save_picture, write_csv
-from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
+from ratoon.cli.samples import (
+    load_model,
+    matched,
+    read_samples,
+    score_name,
+    task_of,
+    with_labels,
+)
 from ratoon.cli.terminal import count, print_json, print_note, print_table, print_text
 from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
@@ -43,6 +51,14 @@ def predict(
             "--probabilities", "-p", help="Add a column with the probability of each class."
         ),
     ] = False,
+    survival_at: Annotated[
+        str | None,
+        typer.Option(
+            "--survival-at",
+            help="For a survival model: add the probability to have no event until these times,"
+            " such as 12,24.",
+        ),
+    ] = None,
     label: LabelOption = None,
     missing: MissingOption = "error",
     reading: ReadingOption = None,
@@ -64,6 +80,8 @@ def predict(
 
       ratoon predict lung.ratoon new.csv --probabilities -o labels.csv
 
+      ratoon predict survival.ratoon new.csv --survival-at 12,24,60
+
       ratoon predict lung.ratoon other.csv --id-map probes.csv --min-coverage 0.8
     """
     if output is not None:
@@ -73,6 +91,9 @@ def predict(
         raise InvalidParameterError(
             "--probabilities needs a classifier; this model is a regressor."
         )
+    times = times_from(survival_at)
+    if survival_at is not None and not hasattr(estimator, "event_times_"):
+        raise InvalidParameterError("--survival-at needs a survival model; this is another model.")
     samples = matched(
         estimator,
         samples,
@@ -84,11 +105,17 @@ def predict(
     with input_errors():
         predicted = estimator.predict(samples)
         names = samples.sample_names or tuple(str(i + 1) for i in range(samples.n_samples))
-        header = ["sample", *_target_names(predicted)]
+        is_survival = hasattr(estimator, "event_times_")
+        header = ["sample", *(["risk"] if is_survival else _target_names(predicted))]
         columns = [list(names), *np.atleast_2d(predicted.T).tolist()]
         if probabilities:
             header += [f"p({name})" for name in estimator.classes_]
             columns += np.asarray(estimator.predict_proba(samples)).T.tolist()
+        if survival_at is not None:
+            functions = estimator.predict_survival_function(samples)
+            for moment in times:
+                header.append(f"S({moment:g})")
+                columns.append([function(moment) for function in functions])
     rows = list(zip(*columns, strict=True))
     if as_json:
         print_json([dict(zip(header, row, strict=True)) for row in rows])
@@ -126,7 +153,9 @@ def evaluate(
     """
     if picture is not None:
         check_picture(picture)
-    estimator, samples = _opened(model, data, label, missing, reading, quiet=quiet or as_json)
+    estimator, samples = _opened(
+        model, data, label, missing, reading, quiet=quiet or as_json, needs_labels=True
+    )
     samples = matched(
         estimator,
         with_labels(samples, data),
@@ -138,6 +167,9 @@ def evaluate(
     is_classifier = hasattr(estimator, "classes_")
     if picture is not None and not is_classifier:
         raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
+    if hasattr(estimator, "event_times_"):
+        _evaluate_survival(estimator, samples, as_json=as_json)
+        return
     with input_errors():
         seen = estimator.was_trained_on(samples)
         context = with_predictions(
@@ -159,6 +191,29 @@ def evaluate(
         print_json(result)
         return
     _show(context, result)
+
+
+def _evaluate_survival(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
+    """Print the concordance on samples, and whether the model was trained on some of them."""
+    if not samples.is_survival:
+        raise InvalidInputError(
+            "this is a survival model, and the times and events of the samples are not known.\n"
+            "  Name their columns: --read time=COLUMN --read event=COLUMN"
+        )
+    with input_errors():
+        score = float(estimator.score(samples, samples.y))
+        seen = estimator.was_trained_on(samples)
+    n_seen = None if seen is None else int(seen.sum())
+    if as_json:
+        print_json({"samples": samples.n_samples, "training_samples": n_seen, "score": score})
+        return
+    cells = [samples.n_samples, f"{score:.4f}"]
+    print_table("", ["samples", score_name(estimator)], [cells])
+    if n_seen:
+        print_note(
+            f"{n_seen:,} of {samples.n_samples:,} samples were used for training; the concordance"
+            " does not describe new samples."
+        )
 
 
 def _result(context: ReportContext) -> dict[str, Any]:
@@ -238,10 +293,21 @@ def _opened(
     reading: list[str] | None,
     *,
     quiet: bool,
+    needs_labels: bool = False,
 ) -> tuple[Any, Dataset]:
     estimator = load_model(model)
-    task = task_of(estimator)
-    return estimator, read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
+    task = task_of(estimator) if needs_labels else "auto"  # labels are not used
+    samples = read_samples(
+        data,
+        label,
+        missing,
+        quiet=quiet,
+        task=task,
+        reading=reading,
+        model=estimator,
+        needs_labels=needs_labels,
+    )
+    return estimator, samples
 
 
 def _target_names(predicted: Any) -> list[str]:

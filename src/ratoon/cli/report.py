@@ -87,7 +87,16 @@ def report(
     check_report(output)
     estimator = load_model(model)
     task = task_of(estimator)
-    samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
+    samples = read_samples(
+        data,
+        label,
+        missing,
+        quiet=quiet,
+        task=task,
+        reading=reading,
+        model=estimator,
+        needs_labels=True,
+    )
     samples = matched(
         estimator, samples, data, min_coverage=min_coverage, id_map=id_map, quiet=quiet
     )

@@ -13,9 +13,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratoon.cli.options import MISSING, TASKS, in_shell_words, reading_options, shell_words
-from ratoon.cli.terminal import count, print_note
-from ratoon.datasets import Dataset, Limits, can_stay_on_disk, open_stored, read, read_groups
+from ratoon.cli.options import (
+    MISSING,
+    ON_DISK,
+    TASKS,
+    in_shell_words,
+    reading_options,
+    shell_words,
+)
+from ratoon.cli.terminal import count, print_note, print_text
+from ratoon.datasets import (
+    Dataset,
+    Limits,
+    Naming,
+    can_stay_on_disk,
+    open_stored,
+    read,
+    read_groups,
+)
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 # ----------------------------------------------------------------------------------- data files
@@ -29,18 +44,28 @@ def read_samples(
     quiet: bool,
     task: str = "auto",
     reading: list[str] | None = None,
+    model: Any = None,
+    needs_labels: bool = False,
 ) -> Dataset:
-    """Read a data file and print what the reader decided."""
+    """Read a data file and print what the reader decided.
+
+    Columns that ``model`` was told about in training are not taken for features, and give labels
+    and groups where these are needed.
+    """
     if missing not in MISSING:
         raise InvalidParameterError(
             f"--missing must be one of {', '.join(MISSING)}; got {missing!r}."
         )
     if task not in TASKS:
         raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
+    path, label = known_file(path, label)
     options = reading_options(reading)
+    on_disk = options.pop(ON_DISK, "auto")
     name = "stdin" if path == STDIN else path.name
     with shell_words(), from_stdin(path, options) as path:
-        if can_stay_on_disk(path):
+        stays_on_disk = can_stay_on_disk(path, on_disk=on_disk)
+        label = _use_columns_of(model, label, options, needs_labels, may_ignore=not stays_on_disk)
+        if stays_on_disk:
             data = _open_on_disk(path, label, missing, task, options)
         else:
             data = read(
@@ -54,6 +79,29 @@ def read_samples(
         for note in data.notes:
             print_note(f"{name}: {in_shell_words(note)}")
     return data
+
+
+def _use_columns_of(
+    model: Any, label: str | None, options: dict[str, Any], needs_labels: bool, *, may_ignore: bool
+) -> str | None:
+    """Add the columns of the training file to the options of the reader; return the label."""
+    naming: Naming | None = getattr(model, "naming_", None)
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None and preparation.centres and preparation.group_column:
+        options.setdefault("group", preparation.group_column)
+    if naming is None:
+        return label
+    if needs_labels and label is None and "time" not in options:
+        label = naming.label or None
+        if naming.time and naming.event:
+            options.update(time=naming.time, event=naming.event)
+    if may_ignore:
+        used = {label, *(options.get(name) for name in ("group", "time", "event"))}
+        unused = [name for name in naming.columns if name not in used]
+        given = options.get("ignore", ())
+        if unused:
+            options["ignore"] = (*((given,) if isinstance(given, str) else given), *unused)
+    return label
 
 
 STDIN = Path("-")
@@ -95,18 +143,63 @@ def _open_on_disk(
             f"--missing {missing} needs all samples in memory, and the samples of {path.name} stay"
             f" on disk.\n  Fill in the missing values in the file itself."
         )
-    matrix = options.pop("matrix", None)
-    if options:
-        raise InvalidParameterError(
-            f"--read {next(iter(options))}=... does not work with {path.name}, whose samples stay"
-            f" on disk."
-        )
+    known = {name: options.pop(name, None) for name in ("matrix", "group", "time", "event")}
+    refuse_on_disk(options, path)
     return open_stored(
         path,
         label=label,
-        matrix=matrix,
+        **known,
         task=TASKS[task],  # type: ignore[arg-type]
     )
+
+
+def known_file(path: Path, label: str | None) -> tuple[Path, str | None]:
+    """Return the file of a public data set that was downloaded, where a path is its name.
+
+    The label is that of the registry, unless another is given.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name is known and its file is not here.
+    """
+    from ratoon.datasets.public.fetch import DownloadError, fetch, known_or_geo
+
+    name = str(path)
+    if path.exists() or path.suffix or path.parent != Path():
+        return path, label
+    try:
+        entry = known_or_geo(name)
+    except InvalidParameterError as error:
+        hint = str(error).split("?")[0].rpartition("did you mean ")[2]
+        near = f" Did you mean the data set {hint}?" if "did you mean" in str(error) else ""
+        raise InvalidInputError(f"{path}: no such file.{_files_like(path)}{near}") from None
+    try:
+        found = fetch(entry, offline=True)
+    except DownloadError:
+        raise InvalidInputError(
+            f"{name} is a public data set that is not on this computer.\n"
+            f"  Download it first: ratoon data fetch {name}"
+        ) from None
+    return found, label or entry.options.get("label")
+
+
+def _files_like(path: Path) -> str:
+    from difflib import get_close_matches
+
+    names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    found = get_close_matches(path.name, names, n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def refuse_on_disk(options: dict[str, Any], path: Path) -> None:
+    """Raise if there are arguments for the reader of a file whose samples stay on disk."""
+    if options:
+        raise InvalidParameterError(
+            f"--read {next(iter(options))} does not work with {path.name}, whose samples stay on"
+            f" disk.\n"
+            f"  Leave it out, or read the whole file into memory with --read {ON_DISK}=false."
+        )
 
 
 def with_labels(data: Dataset, path: Path) -> Dataset:
@@ -132,7 +225,9 @@ def split(samples: Dataset, fraction: float, seed: int) -> tuple[NDArray[Any], N
     from ratoon.experiments import split_rows
 
     assert samples.y is not None
-    return split_rows(samples.y, fraction, seed, stratify=samples.class_names is not None)
+    y = samples.y["event"].astype(np.int64) if samples.is_survival else samples.y
+    is_stratified = samples.class_names is not None or samples.is_survival
+    return split_rows(y, fraction, seed, stratify=is_stratified, groups=samples.groups)
 
 
 # ---------------------------------------------------------------------------------- estimators
@@ -156,6 +251,13 @@ def task_of(estimator: Any) -> str:
     return "classify" if hasattr(estimator, "classes_") else "regress"
 
 
+def score_name(estimator: Any) -> str:
+    """Return what the score of an estimator is called."""
+    if hasattr(estimator, "event_times_"):
+        return "concordance (Harrell's C)"
+    return "accuracy" if hasattr(estimator, "classes_") else "R squared"
+
+
 def how_it_was_fitted(estimator: Any) -> str:
     """Return in words how an estimator was fitted, and how long it took."""
     from ratoon.history import duration
@@ -166,6 +268,16 @@ def how_it_was_fitted(estimator: Any) -> str:
     if estimator.solver_ == "closed form":
         return f"solved in closed form in {seconds}"
     return f"trained for {count(len(history), 'epoch')} in {seconds}"
+
+
+def print_preparation(estimator: Any) -> None:
+    """Print how samples are prepared, if `prepare` was set."""
+    if estimator.settings_.prepare is None:
+        return
+    done = [] if estimator.preparation_ is None else estimator.preparation_.describe()
+    if estimator.settings_.prepare.log2 == "auto" and not estimator.preparation_.log2:
+        done = ["no logarithms (the values look like logarithms already)", *done]
+    print_text(f"prepared: {', then '.join(done)}")
 
 
 def matched(

@@ -19,18 +19,28 @@ from ratoon.cli.estimate import (
 )
 from ratoon.cli.logs import epochs_not_logged, logged
 from ratoon.cli.options import (
+    CenterOption,
     DataFile,
+    DuplicatesOption,
+    EventOption,
+    GroupOption,
     JsonOption,
     LabelOption,
     MissingOption,
+    NormalizeOption,
+    PrepareLog2Option,
     QuietOption,
     ReadingOption,
     TaskOption,
+    TimeOption,
+    TrainingIdMapOption,
     evolution_from,
     input_errors,
+    prepare_from,
     shell_words,
     use_config,
     widths_from,
+    with_columns,
 )
 from ratoon.cli.output import check_new_folder, check_report
 from ratoon.cli.ranks import communicator_for, distributed, print_what_happens_on_failure
@@ -73,6 +83,14 @@ def train(
     task: TaskOption = "auto",
     missing: MissingOption = "error",
     reading: ReadingOption = None,
+    duplicates: DuplicatesOption = None,
+    id_map: TrainingIdMapOption = None,
+    log2: PrepareLog2Option = "no",
+    normalize: NormalizeOption = "none",
+    group: GroupOption = None,
+    center_groups: CenterOption = False,
+    time: TimeOption = None,
+    event: EventOption = None,
     test: Annotated[
         float,
         typer.Option(
@@ -297,6 +315,11 @@ def train(
 
       ratoon train genes.csv --label outcome --test 0.3 --class-weight balanced
 
+      ratoon train array.txt --id-map probes.tsv --log2 auto --normalize quantile
+
+      ratoon train genes.csv --label outcome --group patient --test 0.3
+
+      ratoon train tumours.csv --time months --event status -o survival.ratoon
       ratoon train genes.csv --label outcome --cv 10x5 --report page.html
 
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
@@ -324,6 +347,9 @@ def train(
                 "--cv does not work with --distributed; use --test, or --cv none."
             )
         cv = NONE
+    reading = with_columns(
+        reading, group=group, time=time, event=event, duplicates=duplicates, id_map=id_map
+    )
     world = communicator_for(distributed_by)
     is_first = world is None or world.rank == 0
     print_cost = None if quiet or not is_first else print_note
@@ -347,6 +373,7 @@ def train(
         "early_stopping": early_stopping or None,
         "random_state": seed,
         "n_jobs": threads,
+        "prepare": prepare_from(log2, normalize, center=center_groups, group=group),
     }
     if no_fingerprints and output is None:
         raise InvalidParameterError("--no-fingerprints is about the model file; add -o MODEL.")
@@ -376,7 +403,8 @@ def train(
         else []
     )
     samples = with_labels(
-        read_samples(data, label, missing, quiet=quiet, task=task, reading=reading), data
+        read_samples(data, label, missing, quiet=quiet, task=task, reading=reading),
+        data,
     )
     given["topology"] = topology_from_groups(
         samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
@@ -454,9 +482,13 @@ def train(
 
 def make_estimator(samples: Dataset, given: dict[str, Any]) -> Any:
     """Return the unfitted estimator for these labels with the options that were given."""
-    from ratoon import SparseMLPClassifier, SparseMLPRegressor
+    from ratoon import SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival
 
     options = {name: value for name, value in given.items() if value is not None}
+    if samples.is_survival:
+        if "class_weight" in options:
+            raise InvalidParameterError("--class-weight is for classification, not for survival.")
+        return SparseMLPSurvival(**options)
     if samples.class_names is not None:
         return SparseMLPClassifier(**options)
     if "class_weight" in options:

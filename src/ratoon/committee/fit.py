@@ -23,6 +23,7 @@ from ratoon.committee.problem import Problem, Standardisation, take_rows
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
+from ratoon.samples.groups import grouped_folds
 from ratoon.topology import Topology
 
 N_FOLDS, N_FOLDS_OF_MANY = 10, 4
@@ -101,7 +102,9 @@ def fit_committee(problem: Problem, seed: int) -> Committee:
     )
     bias = np.zeros(problem.targets.shape[1])
     bias[validated] = -temperature * shift
-    network = _merge(members, list(temperature * shares[kept][:, used]), standardisation, bias)
+    network = merge_members(
+        members, list(temperature * shares[kept][:, used]), standardisation, bias
+    )
     by_name = {
         str(kind): float(share.sum()) for kind, share in zip(design.kinds, shares, strict=True)
     }
@@ -124,7 +127,7 @@ def _cross_validate(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Return validation outputs (members, penalties, samples, outputs), which samples have any."""
     n_folds = N_FOLDS_OF_MANY if problem.has_many_samples else N_FOLDS
-    folds = _folds(problem, n_folds, seed)
+    folds = assign_folds(problem, n_folds, seed)
     seen = (folds == 0) | (not problem.has_many_samples)
     outputs = np.zeros((len(design.kinds), design.penalties.size, *problem.targets.shape))
     for fold in np.unique(folds[seen]):
@@ -137,9 +140,13 @@ def _cross_validate(
     return outputs, seen
 
 
-def _folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(problem: Problem, n_folds: int, seed: int) -> NDArray[np.int64]:
     """Assign samples to folds, stratified by class where there are classes."""
     rng = derive_generator(seed, "folds", 0)
+    if problem.together is not None:
+        codes = np.unique(problem.together, return_inverse=True)[1].astype(np.int64)
+        if codes.max() > 0:
+            return grouped_folds(codes, problem.groups, n_folds, rng)
     groups = np.zeros(problem.n_samples, np.int64) if problem.groups is None else problem.groups
     order = np.concatenate(
         [rng.permutation(np.flatnonzero(groups == g)) for g in rng.permutation(np.unique(groups))]
@@ -201,7 +208,7 @@ def mixture_shares(products: Array, prior: Array, strength: float) -> Array:
 # ------------------------------------------------------------------------------ merge
 
 
-def _merge(
+def merge_members(
     members: Iterable[Member],
     shares: Sequence[Array],
     standardisation: Standardisation,

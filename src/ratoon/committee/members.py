@@ -218,7 +218,7 @@ def fit_members(
                 dense = z.toarray() if scipy.sparse.issparse(z) else z
                 pairs = np.sqrt(pair_strength(dense, problem.targets, problem.weights))
                 prior = pairs if np.count_nonzero(pairs) >= 2 else strength
-            prior = _with_mean_1(prior)
+            prior = with_mean_1(prior)
             if kind.model == "linear":
                 duals = ridge_duals(x.kernel(prior), targets, design.penalties)
                 yield Member(kind, None, x, prior, duals, mean)
@@ -236,7 +236,7 @@ def fit_members(
             yield Member(kind, hidden, active, None, duals, mean)
 
 
-def _with_mean_1(prior: Array) -> Array:
+def with_mean_1(prior: Array) -> Array:
     """Return prior variances with a mean of 1, all equal where no feature has any."""
     if not prior.any():
         return np.ones_like(prior)

@@ -32,6 +32,7 @@ class Problem:
     weights: Array  # of the samples
     groups: NDArray[np.int64] | None  # classes, to stratify the folds; None for regression
     kind: str  # "softmax": one class of several, "sigmoid": labels, "squared": numbers
+    together: NDArray[np.int64] | None = None  # samples of a number stay in the same fold
 
     @property
     def n_samples(self) -> int:
@@ -46,7 +47,9 @@ class Problem:
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem restricted to some samples."""
         groups = None if self.groups is None else self.groups[rows]
-        return Problem(self.x[rows], self.targets[rows], self.weights[rows], groups, self.kind)
+        together = None if self.together is None else self.together[rows]
+        x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
+        return Problem(x, targets, weights, groups, self.kind, together)
 
     def centred_targets(self) -> tuple[Array, Array]:
         """Return centred targets times the root of the sample weights, and the weighted means."""

@@ -1,7 +1,8 @@
 """Read files, public sets and generated data as a `Dataset`."""
 
 from ratoon.datasets.align import MIN_COVERAGE, Alignment, align, read_id_map
-from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.collapse import collapse
+from ratoon.datasets.dataset import Dataset, Naming
 from ratoon.datasets.examine import Examination, Finding, examine
 from ratoon.datasets.files import Limits
 from ratoon.datasets.isolation import Isolation
@@ -40,10 +41,12 @@ __all__ = [
     "KnownDataset",
     "Limits",
     "MissingPackageError",
+    "Naming",
     "UnverifiedDownloadWarning",
     "Within",
     "align",
     "can_stay_on_disk",
+    "collapse",
     "data_folder",
     "examine",
     "fetch",

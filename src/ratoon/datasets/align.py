@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ratoon.datasets.collapse import SEVERAL, combined, names_of
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import Limits, read_lines
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
@@ -73,7 +75,7 @@ class Alignment:
         if self.n_renamed:
             parts.append(f"{self.n_renamed:,} renamed by the ID map")
         if self.n_averaged:
-            parts.append(f"{self.n_averaged:,} averaged over several columns")
+            parts.append(f"{self.n_averaged:,} combined from several columns")
         if self.reordered:
             parts.append("reordered")
         return "; ".join(parts)
@@ -86,6 +88,7 @@ def align(
     id_map: Mapping[str, str] | None = None,
     min_coverage: float = MIN_COVERAGE,
     fill: NDArray[Any] | None = None,
+    duplicates: str = "keep",
 ) -> tuple[Dataset, Alignment]:
     """Return the data with these features in this order, and an `Alignment` of what was done.
 
@@ -96,12 +99,16 @@ def align(
     names : sequence of str
         The required features, as the model names them.
     id_map : mapping of str to str, optional
-        From names in the data to required names; a name that is not in the map is kept.
-        Several columns that map to one name are averaged.
+        From names in the data to required names, several separated by ``///``; a name that is not
+        in the map is kept.  Several columns that map to one name are collapsed.
     min_coverage : float, default=0.9
         Fraction of the required features that must be present, in [0, 1].
     fill : ndarray of shape (len(names),), optional
         Value of each feature where it is missing, the same for all samples; default 0.
+    duplicates : {"keep", "mean", "max", "first"}, default="keep"
+        What becomes of several columns that are required once: their mean, maximum, or the first.
+        With "keep" those of different names are averaged, and columns of the same name are an
+        error.  A name that is required several times takes the columns of that name in their order.
 
     Raises
     ------
@@ -125,68 +132,95 @@ def align(
             "  Read a file with feature names, or pass an array whose columns are in the order"
             " of the model."
         )
-    known = [(id_map or {}).get(name, name) for name in data.feature_names]
+    known = [names_of(name, id_map or {}) for name in data.feature_names]
     columns: dict[str, list[int]] = {}
-    for column, name in enumerate(known):
-        columns.setdefault(name, []).append(column)
-    _refuse_ambiguous(data, columns, names)
-    wanted = set(names)
-    places = [columns.get(name, []) for name in names]
+    for column, found_names in enumerate(known):
+        for name in found_names:
+            columns.setdefault(name, []).append(column)
+    wanted = Counter(names)
+    if duplicates == "keep":
+        _refuse_ambiguous(data, columns, wanted)
+    places = _places(columns, names, wanted)
     first = [found[0] for found in places if found]
     how = Alignment(
         len(places),
         tuple(name for name, found in zip(names, places, strict=True) if not found),
-        tuple(original for original, name in zip(data.feature_names, known, strict=True)
-              if name not in wanted),
+        tuple(original for original, found_names in zip(data.feature_names, known, strict=True)
+              if not any(name in wanted for name in found_names)),
         first != sorted(first),
-        sum(old != new and new in wanted
-            for old, new in zip(data.feature_names, known, strict=True)),
+        sum(any(old != new and new in wanted for new in found_names)
+            for old, found_names in zip(data.feature_names, known, strict=True)),
         sum(len(found) > 1 for found in places),
     )  # fmt: skip
     if how.coverage < min_coverage:
         raise InvalidInputError(_too_few(data, names, how, min_coverage))
-    if first == list(range(data.n_features)) and how.n_found == len(names):
+    is_plain = how.n_averaged == 0 and how.n_found == len(names)
+    if first == list(range(data.n_features)) and is_plain:
         x, image_shape = data.X, data.image_shape
     else:
-        x, image_shape = _columns(data.X, places, fill), None
+        x = _columns(data.X, places, fill, "mean" if duplicates == "keep" else duplicates)
+        image_shape = None
     return replace(data, X=x, feature_names=tuple(names), image_shape=image_shape), how
 
 
-def _columns(x: Any, places: list[list[int]], fill: NDArray[Any] | None) -> Any:
-    """Return the columns at these positions, averaged where several, filled where none."""
-    counts = np.array([len(found) for found in places])
-    rows = np.array([column for found in places for column in found], dtype=np.int64)
-    weights = np.repeat(1.0 / np.maximum(counts, 1), counts).astype(x.dtype)
-    filled = np.flatnonzero(counts == 0)
-    if sp.issparse(x):
-        targets = np.repeat(np.arange(len(places)), counts)
-        chooser = sp.coo_array((weights, (rows, targets)), shape=(x.shape[1], len(places)))
-        chosen = (x @ chooser.tocsc()).tocsr()
-        if fill is not None and np.any(fill[filled]):
-            ones = sp.csr_array(np.ones((x.shape[0], 1), dtype=x.dtype))
-            where = (np.zeros(filled.size, dtype=np.int64), filled)
-            row = sp.coo_array((fill[filled].astype(x.dtype), where), shape=(1, len(places)))
-            chosen = (chosen + ones @ row.tocsr()).tocsr()
+def _places(
+    columns: Mapping[str, list[int]], names: Sequence[str], wanted: Mapping[str, int]
+) -> list[list[int]]:
+    """Return the columns of every required name; of a repeated name, one column each."""
+    used: Counter[str] = Counter()
+    places = []
+    for name in names:
+        found = columns.get(name, [])
+        if wanted[name] > 1:
+            found = found[used[name] : used[name] + 1]
+            used[name] += 1
+        places.append(found)
+    return places
+
+
+def _columns(x: Any, places: list[list[int]], fill: NDArray[Any] | None, how: str) -> Any:
+    """Return the columns at these positions, combined where several, filled where none."""
+    empty = np.array([k for k, found in enumerate(places) if not found], dtype=np.int64)
+    # A column is put where none is found, and overwritten below.
+    chosen = combined(x, [found or [0] for found in places], how)
+    if not empty.size:
         return chosen
-    chosen = np.empty((x.shape[0], len(places)), dtype=x.dtype)
-    alone = np.flatnonzero(counts == 1)
-    chosen[:, alone] = x[:, [places[k][0] for k in alone]]
-    for k in np.flatnonzero(counts > 1):
-        chosen[:, k] = x[:, places[k]].mean(axis=1)
-    chosen[:, filled] = 0.0 if fill is None else fill[filled]
+    values = np.zeros(len(places)) if fill is None else np.asarray(fill)
+    if not sp.issparse(chosen):
+        chosen[:, empty] = values[empty]
+        return chosen
+    kept = sp.diags_array(np.where(np.isin(np.arange(len(places)), empty), 0.0, 1.0))
+    chosen = (chosen @ kept.astype(x.dtype)).tocsr()
+    chosen.eliminate_zeros()
+    if np.any(values[empty]):
+        ones = sp.csr_array(np.ones((x.shape[0], 1), dtype=x.dtype))
+        where = (np.zeros(empty.size, dtype=np.int64), empty)
+        row = sp.coo_array((values[empty].astype(x.dtype), where), shape=(1, len(places)))
+        chosen = (chosen + ones @ row.tocsr()).tocsr()
     return chosen
 
 
-def _refuse_ambiguous(data: Dataset, columns: dict[str, list[int]], names: Sequence[str]) -> None:
+def _refuse_ambiguous(
+    data: Dataset, columns: Mapping[str, list[int]], wanted: Mapping[str, int]
+) -> None:
     assert data.feature_names is not None
-    for name in names:
+    for name, number in wanted.items():
         found = columns.get(name, [])
-        # Several names may map to one feature; the same name on several columns is a mistake.
+        if number > 1 and len(found) in (0, number):
+            continue
+        if number > 1:
+            raise InvalidInputError(
+                f"{_of(data)}{name!r} is the name of {len(found)} columns, and of {number} features"
+                " of the model, which cannot be matched.\n"
+                "  Train on data with one feature per name: duplicate_features='mean'."
+            )
+        # Several names may map to one feature; the same name on several columns is ambiguous.
         originals = {data.feature_names[column] for column in found}
         if len(originals) < len(found):
             raise InvalidInputError(
                 f"{_of(data)}several columns are named {name!r}: {[c + 1 for c in found[:4]]}.\n"
-                "  Rename or remove all but one of them."
+                "  Collapse them with duplicate_features='mean', 'max' or 'first', or remove all"
+                " but one of them."
             )
 
 
@@ -211,11 +245,15 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
+_NO_NAME = ("---", "NA", "NaN")
+
+
 def read_id_map(path: str | os.PathLike[str], *, limits: Limits | None = None) -> dict[str, str]:
     """Read an ID map: pairs of names, one per line, first as in the data, then as in the model.
 
     The separator is a tab, a comma, a semicolon or spaces; further fields and lines that begin
-    with ``#`` are ignored.
+    with ``#`` are ignored.  A name may map to several: on several lines, or separated by ``///``.
+    Lines whose second name is ``---`` or ``NA`` are skipped.
     """
     source = Path(path)
     pairs: dict[str, str] = {}
@@ -230,11 +268,11 @@ def read_id_map(path: str | os.PathLike[str], *, limits: Limits | None = None) -
                 f"{source}, line {number}: not a pair of names: {text[:60]!r}.\n"
                 f"  An ID map has two columns: the name in the data and the name in the model."
             )
-        if pairs.setdefault(fields[0], fields[1]) != fields[1]:
-            raise FormatError(
-                f"{source}, line {number}: {fields[0]!r} maps to both {pairs[fields[0]]!r} and"
-                f" {fields[1]!r}; remove one of the lines."
-            )
+        if fields[1] in _NO_NAME:
+            continue
+        known = pairs.setdefault(fields[0], fields[1])
+        if fields[1] not in map(str.strip, known.split(SEVERAL)) and known != fields[1]:
+            pairs[fields[0]] = f"{known} {SEVERAL} {fields[1]}"
     if not pairs:
         raise FormatError(
             f"{source}: the file has no pairs of names; an ID map needs at least one."

@@ -12,9 +12,35 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ratoon.errors import InvalidInputError
+from ratoon.samples.base import Samples
 
 Matrix: TypeAlias = Any
 """A 2-D float32, float64 or uint8 `ndarray`, or a SciPy CSR matrix of float32 or float64."""
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How the columns of a file were understood, to do the same with other files.
+
+    Parameters
+    ----------
+    duplicates : str
+        Rule for several columns of one name: "mean", "max" or "first"; "keep" keeps all.
+    id_map : tuple of (str, str)
+        Pairs of a name in the file and a name of a feature, or several separated by ``///``.
+    label, time, event : str
+        Columns with the labels, or with times and events, if they were named.
+    columns : tuple of str
+        All columns that were named and are not features: labels, groups, times, events, and those
+        that were ignored.
+    """
+
+    duplicates: str = "keep"
+    id_map: tuple[tuple[str, str], ...] = ()
+    label: str = ""
+    columns: tuple[str, ...] = ()
+    time: str = ""
+    event: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +65,13 @@ class Dataset:
         Decisions of the reader, for instance whether samples are in rows or in columns.
     image_shape : tuple of int, optional
         (height, width) or (height, width, channels) of the images that the samples are.
+    groups : tuple of str, optional
+        Group of each sample, such as its patient or batch: samples of a group stay together where
+        samples are split.
+    group_column : str
+        Where the groups are from.
+    naming : Naming, optional
+        How features were renamed and collapsed; a model keeps it and does the same to other data.
 
     Examples
     --------
@@ -59,6 +92,9 @@ class Dataset:
     sha256: str | None = None
     notes: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    group_column: str = ""
+    naming: Naming | None = None
 
     def __post_init__(self) -> None:
         if getattr(self.X, "ndim", None) != 2:
@@ -78,6 +114,7 @@ class Dataset:
             )
         _check_length("feature_names", self.feature_names, self.n_features)
         _check_length("sample_names", self.sample_names, self.n_samples)
+        _check_length("groups", self.groups, self.n_samples)
         if self.image_shape is not None and math.prod(self.image_shape) != self.n_features:
             raise InvalidInputError(
                 f"Dataset: images of {self.image_shape} do not have {self.n_features} values."
@@ -119,6 +156,11 @@ class Dataset:
         return bool(sp.issparse(self.X))
 
     @property
+    def is_survival(self) -> bool:
+        """Whether `y` holds events and times."""
+        return self.y is not None and self.y.dtype.names == ("event", "time")
+
+    @property
     def labels(self) -> NDArray[Any] | None:
         """The class name of each sample, or the continuous target."""
         if self.y is None or self.class_names is None:
@@ -150,9 +192,10 @@ class Dataset:
         ('c', 'a')
         """
         rows = np.arange(self.n_samples)[np.asarray(samples)]
-        names = self.sample_names
+        names, groups = self.sample_names, self.groups
         return replace(
             self,
+            groups=None if groups is None else tuple(groups[row] for row in rows),
             X=self.X[rows],
             y=None if self.y is None else self.y[rows],
             sample_names=None if names is None else tuple(names[row] for row in rows),
@@ -173,6 +216,8 @@ class Dataset:
             density = f" with {100 * self.X.nnz / max(1, self.n_samples * self.n_features):.2g}%"
             density += " of the values stored"
         storage = ("sparse" if self.is_sparse else "dense") + density
+        if isinstance(self.X, Samples) and self.X.is_on_disk:
+            storage = "sparse on disk" if self.X.is_sparse else "dense on disk"
         lines = [
             f"samples   {self.n_samples}" + _some_names(self.sample_names),
             f"features  {self.n_features}, {self.X.dtype}, {storage},"
@@ -184,9 +229,19 @@ class Dataset:
                 for name, count in self.class_counts.items()
             )
             lines.append("classes   " + ", ".join(percentages))
+        elif self.is_survival:
+            assert self.y is not None
+            n_events, times = int(self.y["event"].sum()), self.y["time"]
+            lines.append(
+                f"survival  {n_events} events, {self.n_samples - n_events} censored, times"
+                f" {times.min():.4g} to {times.max():.4g}"
+            )
         elif self.y is not None:
             low, high = (self.y.min(), self.y.max()) if self.y.size else (np.nan, np.nan)
             lines.append(f"target    {low:.4g} to {high:.4g}")
+        if self.groups is not None:
+            of = f" of {self.group_column!r}" if self.group_column else ""
+            lines.append(f"groups    {len(set(self.groups))}{of}")
         if self.source:
             lines.append(f"source    {self.source}")
         if self.sha256:
@@ -210,6 +265,8 @@ class Dataset:
             parts.append("classes: " + ", ".join(counts))
         elif self.class_names is not None:
             parts.append(f"{len(self.class_names)} classes")
+        elif self.is_survival:
+            parts.append("survival times")
         elif self.y is not None:
             parts.append("continuous target")
         else:

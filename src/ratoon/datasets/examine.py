@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examina
     if low_high and data.is_sparse and values.size < n_values:
         low_high = (min(0.0, low_high[0]), max(0.0, low_high[1]))
     target = None
-    if data.y is not None and data.class_names is None and data.y.size:
+    if data.y is not None and data.class_names is None and data.y.size and not data.is_survival:
         target = (float(data.y.min()), float(data.y.max()))
     equal_samples, n_equal_features = _equal_rows(data.X), 0
     names = data.sample_names or tuple(str(i + 1) for i in range(data.n_samples))
@@ -195,7 +195,7 @@ def examine(source: Dataset | str | os.PathLike[str], **options: Any) -> Examina
         duplicate_feature_names=_counts(data.feature_names),
         duplicate_samples=[[names[row] for row in group] for group in equal_samples],
         n_duplicate_features=n_equal_features,
-        findings=tuple(find_suspicious(data)),
+        findings=tuple(find_suspicious(replace(data, y=None) if data.is_survival else data)),
         notes=data.notes,
     )
 

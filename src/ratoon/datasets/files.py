@@ -9,6 +9,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
@@ -163,9 +164,13 @@ def open_regular(path: Path, limits: Limits) -> IO[bytes]:
 def _near_names(path: Path) -> str:
     stem = path.name.lower().split(".")[0]
     try:
-        near = sorted(p.name for p in path.parent.iterdir() if p.name.lower().startswith(stem[:4]))
+        names = sorted(p.name for p in path.parent.iterdir())
     except OSError:
         return ""
+    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    if near:
+        return f"\n  Did you mean {near[0]!r}?"
+    near = [name for name in names if name.lower().startswith(stem[:4])]
     return f"\n  The folder has {', '.join(near[:5])}." if stem and near else ""
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ratoon.datasets.arrays import as_matrix, check_compressed
-from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.dataset import Dataset, Naming
 from ratoon.datasets.files import GIB, Limits
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
 from ratoon.nesting import parse_json
@@ -139,6 +139,22 @@ def _collect(path: Path, folder: Path) -> Dataset:
         sha256=answer["sha256"],
         notes=(*(names("notes") or ()), "read in a child process"),
         image_shape=None if shape is None else tuple(map(int, shape)),
+        groups=names("groups"),
+        group_column=str(answer["group_column"]),
+        naming=_naming(answer["naming"]),
+    )
+
+
+def _naming(stored: Any) -> Naming | None:
+    if stored is None:
+        return None
+    return Naming(
+        str(stored["duplicates"]),
+        tuple((str(old), str(new)) for old, new in stored["id_map"]),
+        str(stored["label"]),
+        tuple(map(str, stored["columns"])),
+        str(stored["time"]),
+        str(stored["event"]),
     )
 
 
@@ -166,6 +182,9 @@ def _write_result(data: Dataset, folder: Path) -> None:
         "sha256": data.sha256,
         "notes": data.notes,
         "image_shape": data.image_shape,
+        "groups": data.groups,
+        "group_column": data.group_column,
+        "naming": None if data.naming is None else asdict(data.naming),
     }
     (folder / _ANSWER).write_text(json.dumps(result), encoding="utf-8")
 

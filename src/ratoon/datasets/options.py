@@ -24,7 +24,10 @@ class SampleSheet:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of `ratoon.datasets.read`, which documents them."""
+    """The arguments of `ratoon.datasets.read`, which documents them.
+
+    ``columns`` names columns with one value per sample that are neither features nor labels.
+    """
 
     label: str | int | None = None
     matrix: str | None = None
@@ -36,6 +39,7 @@ class ReadOptions:
     missing: Missing = "error"
     unlabelled: Literal["error", "drop"] = "error"
     duplicates: Literal["error", "keep"] = "error"
+    duplicate_features: str = "keep"
     sparse: bool | Literal["auto"] = "auto"
     dtype: str = "float32"
     delimiter: str | None = None
@@ -43,6 +47,7 @@ class ReadOptions:
     size: tuple[int, int] | None = None
     color: Literal["auto", "gray", "rgb"] = "auto"
     limits: Limits = field(default_factory=Limits)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass
@@ -57,3 +62,4 @@ class Parsed:
     label_source: str = "labels"
     notes: list[str] = field(default_factory=list)
     image_shape: tuple[int, ...] | None = None
+    columns: dict[str, Sequence[Any]] = field(default_factory=dict)

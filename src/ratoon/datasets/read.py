@@ -6,12 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ratoon.datasets.align import read_id_map
 from ratoon.datasets.arrays import as_matrix, sparse_if_mostly_zero
-from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.collapse import Duplicates, collapse
+from ratoon.datasets.dataset import Dataset, Naming
 from ratoon.datasets.files import Limits, survey
 from ratoon.datasets.formats.images import find_images, survey_images
 from ratoon.datasets.formats.registry import READERS, format_of
@@ -21,7 +23,13 @@ from ratoon.datasets.missing import Missing, treat_missing
 from ratoon.datasets.options import Orientation, Parsed, ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels, is_missing_label
 from ratoon.datasets.tables.orientation import repeated
-from ratoon.datasets.tables.sample_sheet import join_sample_sheet, read_cls, read_sample_sheet
+from ratoon.datasets.tables.sample_sheet import (
+    cells_of,
+    join_sample_sheet,
+    read_cls,
+    read_sample_sheet,
+)
+from ratoon.datasets.tables.survival import survival_from
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -30,11 +38,18 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "missing": ("error", "mean", "median", "zero", "drop", "drop_samples", "keep"),
     "unlabelled": ("error", "drop"),
     "duplicates": ("error", "keep"),
+    "duplicate_features": get_args(Duplicates),
     "sparse": ("auto", True, False),
     "dtype": ("float32", "float64"),
     "decimal": ("auto", ".", ","),
     "color": ("auto", "gray", "rgb"),
 }
+MOST_COLUMNS = 100
+"""Ignored columns that a model keeps, to ignore them in other files."""
+
+_TABLES = ("csv", "excel", "arff", "parquet")
+"""Formats whose reader returns columns itself."""
+
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
@@ -51,6 +66,11 @@ def read(
     missing: Missing = "error",
     unlabelled: Literal["error", "drop"] = "error",
     duplicates: Literal["error", "keep"] = "error",
+    duplicate_features: Duplicates = "keep",
+    id_map: str | os.PathLike[str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
     sparse: bool | Literal["auto"] = "auto",
     dtype: str = "float32",
     delimiter: str | None = None,
@@ -93,6 +113,20 @@ def read(
         What to do with samples without a label.
     duplicates : {"error", "keep"}
         What to do with sample names that occur more than once.
+    duplicate_features : {"keep", "mean", "max", "first", "error"}
+        What to do with feature names that occur more than once; a model that is trained on the
+        result does the same to other data.
+    id_map : path, optional
+        Table with two columns: a name in the file, such as a probe, and the name of the feature,
+        such as a gene, or several separated by ``///``.  Features that are not in it are left out,
+        and several of one name are collapsed as ``duplicate_features`` says ("mean" if it is
+        "keep").
+    group : str, optional
+        Column, row or field with the group of each sample, such as its patient or batch: samples of
+        a group stay together where samples are split.
+    time, event : str, optional
+        For survival: columns with the time of each sample, and with whether the event was observed
+        (1, true, dead, deceased, event, yes, ...) or censored (0, false, alive, ...).
     sparse : bool or "auto"
         Whether X is a CSR matrix; "auto" keeps sparse files sparse and stores a large table as
         sparse if less than a tenth of its values are not zero.
@@ -155,6 +189,8 @@ def read(
         missing=missing,
         unlabelled=unlabelled,
         duplicates=duplicates,
+        duplicate_features=duplicate_features,
+        columns=tuple(name for name in (group, time, event) if name is not None),
         sparse=sparse,
         dtype=np.dtype(dtype).name,
         delimiter=_checked_delimiter(delimiter, decimal),
@@ -164,9 +200,12 @@ def read(
         limits=limits,
     )
     _check_choices(options)
+    if (time is None) != (event is None):
+        raise InvalidParameterError("read: `time` and `event` are given together or not at all.")
     if isolated:
         given = {**vars(options), "sample_sheet": sample_sheet, "format": format}
-        del given["limits"]
+        given |= {"group": group, "time": time, "event": event, "id_map": id_map}
+        del given["limits"], given["columns"]
         return read_isolated(path, given, limits, Isolation() if isolated is True else isolated)
     labels_file = _cls_file(path, sample_sheet, label)
     if sample_sheet is not None and labels_file is None:
@@ -183,12 +222,57 @@ def read(
         parsed.labels = read_cls(labels_file, limits)
         parsed.label_source = labels_file.name
         parsed.notes.append(f"labels from {labels_file.name}, in the order of the samples")
-    return finish(parsed, options, source=str(path), sha256=digest)
+    _add_columns(parsed, kind, path, options)
+    data = finish(
+        parsed, options, source=str(path), sha256=digest, group=group, survival=(time, event)
+    )
+    named = tuple(name for name in (label, group, time, event) if isinstance(name, str))
+    named = (*named, *options.ignore[:MOST_COLUMNS])
+    if named:
+        naming = Naming(
+            label=label if isinstance(label, str) else "",
+            columns=named,
+            time=time or "",
+            event=event or "",
+        )
+        data = replace(data, naming=naming)
+    if id_map is None and duplicate_features == "keep":
+        return data
+    pairs = None if id_map is None else read_id_map(Path(id_map), limits=limits)
+    rule: Duplicates = "mean" if id_map and duplicate_features == "keep" else duplicate_features
+    return collapse(data, rule, id_map=pairs)
 
 
-def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | None) -> Dataset:
+def _add_columns(parsed: Parsed, kind: str, path: Path, options: ReadOptions) -> None:
+    """Add the columns with one value per sample that the reader did not return."""
+    for name in options.columns:
+        if name in parsed.columns:
+            continue
+        if options.sample_sheet is not None and name in options.sample_sheet.columns:
+            parsed.columns[name], _ = cells_of(parsed, options.sample_sheet, name, str(path))
+        elif options.sample_sheet is not None or kind in _TABLES:
+            known = [] if options.sample_sheet is None else list(options.sample_sheet.columns)
+            raise InvalidInputError(
+                f"{path}: there is no column {name!r}"
+                + (f"; the sample sheet has {', '.join(map(repr, known[:12]))}." if known else ".")
+            )
+        else:  # it is found in the way that labels are
+            again = READERS[kind](path, replace(options, label=name, columns=()))
+            parsed.columns[name] = again.labels or ()
+
+
+def finish(
+    parsed: Parsed,
+    options: ReadOptions,
+    *,
+    source: str,
+    sha256: str | None,
+    group: str | None = None,
+    survival: tuple[str | None, str | None] = (None, None),
+) -> Dataset:
     """Return a checked `Dataset` with the content of a file."""
-    if options.sample_sheet is not None:
+    time, event = survival
+    if options.sample_sheet is not None and time is None:
         parsed = join_sample_sheet(parsed, options.sample_sheet, options.label, source)
     is_image = parsed.image_shape is not None and parsed.values.dtype == np.uint8
     X = as_matrix(parsed.values, dtype="uint8" if is_image else options.dtype, source=source)
@@ -200,14 +284,23 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
             "  Every sample needs one label; pass label= if another array has the labels."
         )
     names = None if parsed.sample_names is None else tuple(map(str, parsed.sample_names))
+    columns = dict(parsed.columns)
     if labels is not None and options.unlabelled == "drop":
         kept = [i for i, value in enumerate(labels) if not is_missing_label(value)]
         if len(kept) < len(labels):
             notes.append(f"left out {len(labels) - len(kept)} samples without a label")
             X, labels = X[kept], [labels[i] for i in kept]
+            columns = {name: [column[i] for i in kept] for name, column in columns.items()}
             names = None if names is None else tuple(names[i] for i in kept)
     y, classes = None, None
-    if labels is None:
+    if time is not None and event is not None:
+        y = survival_from(columns[time], columns[event], source, time, event)
+        notes = [note for note in notes if not note.startswith("labels from")]
+        notes.append(
+            f"survival: time from {time!r}, event from {event!r}; {int(y['event'].sum())}"
+            f" of {len(y)} samples have the event"
+        )
+    elif labels is None:
         notes.append("no labels found; if the data have labels, pass label= or sample_sheet=")
     else:
         where = f"{source}, {parsed.label_source}"
@@ -218,10 +311,15 @@ def finish(parsed: Parsed, options: ReadOptions, *, source: str, sha256: str | N
     if not is_image or options.sparse is True:
         X = _choose_storage(X if not is_image else X.astype(options.dtype), options, notes)
     shape = parsed.image_shape
-    return treat_missing(
-        Dataset(X, y, features, names, classes, source, sha256, tuple(notes), shape),
-        options.missing,
-    )
+    data = Dataset(X, y, features, names, classes, source, sha256, tuple(notes), shape)
+    if group is not None:
+        found = tuple(_group_text(value) for value in columns[group])
+        data = replace(data, groups=found, group_column=group)
+    return treat_missing(data, options.missing)
+
+
+def _group_text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _class_names_from_file(

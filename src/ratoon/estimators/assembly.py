@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.data import Labelled, parts_of_eval_set
+from ratoon.estimators.data import Labelled, parts_of_eval_set, with_groups
 from ratoon.estimators.fitting import learn_scaling, start_network
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.settings import Settings
@@ -18,9 +19,11 @@ from ratoon.estimators.targets import TargetKind
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import GuidedSET
 from ratoon.kernels import Scaling
+from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
+from ratoon.preparation import Preparation
 from ratoon.samples.base import Rows, Samples
-from ratoon.training import Callback, Training, TrainingData, TrainingPlan, TrainingState
+from ratoon.training import Callback, CoxRunner, Training, TrainingData, TrainingPlan, TrainingState
 
 
 class TrainingAssembly(TargetKind):
@@ -28,6 +31,7 @@ class TrainingAssembly(TargetKind):
 
     topology: Any
     n_jobs: Any
+    preparation_: Preparation | None
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Labelled:
         """Return checked samples with their targets."""
@@ -108,19 +112,39 @@ class TrainingAssembly(TargetKind):
             n_threads=settings.n_threads,
             augment=settings.augment,
         )
+        targets = self._encode(labelled.y, settings.label_smoothing, "y")
+        weights = self._weigh(labelled)
+        runner = self._runner(targets, weights)
         data = TrainingData.of(
             labelled.x,
-            self._encode(labelled.y, settings.label_smoothing, "y"),
+            # A runner puts gradients there.
+            targets if runner is None else np.zeros((labelled.n_samples, self._n_outputs())),
             network.dtype,
-            weights=self._weigh(labelled),
+            weights=weights if runner is None else None,
             rows=None if held is None else np.delete(np.arange(labelled.n_samples), held),
         )
         training = Training(
-            state, data, plan, validation=validation, scorer=self._score, callbacks=callbacks
+            state,
+            data,
+            plan,
+            validation=validation,
+            scorer=self._score,
+            callbacks=callbacks,
+            runner=runner,
+            loss_of=self._validation_loss,
         )
         if settings.n_iter_no_change is None:
             training.stopping = None  # one of an earlier call keeps its best network
         return training
+
+    def _runner(self, targets: Array, weights: Array | None) -> CoxRunner | None:
+        """Return what takes the steps of a training instead of the native loop."""
+        del targets, weights
+        return None
+
+    def _validation_loss(self, outputs: Array, data: TrainingData) -> float:
+        """Return the loss of raw outputs on validation data."""
+        return mean_loss(self._loss(), outputs, data.targets, data.weights)
 
     def _validation(
         self,
@@ -132,7 +156,11 @@ class TrainingAssembly(TargetKind):
         if held is not None:
             validation = labelled.take(held)
         elif eval_set is not None:
-            validation = self._labelled(*parts_of_eval_set(eval_set), reset=False)
+            given = parts_of_eval_set(eval_set)
+            validation = self._labelled(*given, reset=False)
+            if self.preparation_ is not None and self.preparation_.centres:
+                validation = with_groups(validation, given[0], None)
+            validation = validation.prepared(self.preparation_)
             self._refuse_sparse_if_centred(validation.x, network)
         else:
             return None

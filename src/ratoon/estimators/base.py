@@ -16,12 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon import guard
+from ratoon.committee import Committee
 from ratoon.datasets import Dataset
 from ratoon.errors import DivergenceError, InvalidInputError, InvalidParameterError
 from ratoon.estimators.assembly import TrainingAssembly
 from ratoon.estimators.averaged import fit_average
 from ratoon.estimators.closed_form import solve
-from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set
+from ratoon.estimators.data import Labelled, hold_out, parts_of_eval_set, with_groups
 from ratoon.estimators.explaining import Explaining
 from ratoon.estimators.foreign import UnknownParameterError, hint_for
 from ratoon.estimators.importance import RankedFeatures
@@ -42,10 +43,14 @@ from ratoon.estimators.sklearn_callbacks import (
 from ratoon.estimators.threads import threads_for
 from ratoon.estimators.trained_rows import TrainedRows
 from ratoon.evolution import warn_if_all_full
+from ratoon.history import EpochRecord
 from ratoon.network import SparseMLP
+from ratoon.preparation import Preparation
 from ratoon.rng import derive_generator, draw_root
-from ratoon.samples.base import Rows
+from ratoon.samples.base import Rows, Samples
 from ratoon.samples.checked import checked_samples, checked_weights, targets_or_labels
+from ratoon.samples.groups import hold_out_groups, warn_if_confounded
+from ratoon.samples.prepared import learn_preparation, prepared
 from ratoon.storage.document import check_storable, text_array
 from ratoon.training import (
     Callback,
@@ -77,6 +82,8 @@ class BaseSparseMLP(
 ):
     """Fit, training further, and raw outputs; subclasses define what targets mean."""
 
+    preparation_: Preparation | None
+
     # ------------------------------------------------------------------------------- fitting
 
     @classmethod
@@ -96,6 +103,7 @@ class BaseSparseMLP(
         sample_weight: Any = None,
         eval_set: Any = None,
         report: str | PathLike[str] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Train on samples ``X`` with targets ``y``.
 
@@ -115,6 +123,10 @@ class BaseSparseMLP(
         report : path, optional
             HTML file to write about the network, with its score on the validation data or, without
             any, on the training data.  Needs ``ratoon[report]``.
+        groups : array-like of shape (n_samples,), optional
+            Group of each sample, such as its patient or batch; by default those of a `Dataset`.
+            Samples of a group stay together where early stopping holds samples out and in the
+            folds of the closed form.  A warning is given if the groups give the classes away.
 
         Returns
         -------
@@ -125,10 +137,10 @@ class BaseSparseMLP(
             fresh = not (self.warm_start and hasattr(self, "_state"))
             y = targets_or_labels(X, y)
             if report is None:
-                return self._fit(X, y, sample_weight, eval_set, fresh=fresh)
+                return self._fit(X, y, sample_weight, eval_set, fresh=fresh, groups=groups)
             check_report_path(report)
-            self._fit(X, y, sample_weight, eval_set, fresh=fresh)
-            write_fit_report(self, report, X, y, eval_set)
+            self._fit(X, y, sample_weight, eval_set, fresh=fresh, groups=groups)
+            write_fit_report(self, report, X, y, eval_set, groups)
             return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, classes: Any) -> Self:
@@ -158,6 +170,7 @@ class BaseSparseMLP(
         fresh: bool,
         one_epoch: bool = False,
         classes: Any = None,
+        groups: Any = None,
     ) -> Self:
         self._checked_parameters()
         if isinstance(self.evolution, MissingStrategy):
@@ -165,7 +178,7 @@ class BaseSparseMLP(
         earlier = None if fresh else self.settings_
         if fresh:
             self._forget()
-        labelled = self._labelled(X, y, sample_weight, reset=fresh)
+        labelled = with_groups(self._labelled(X, y, sample_weight, reset=fresh), X, groups)
         if fresh:
             if hasattr(self, "feature_names_in_"):
                 check_storable(text_array(list(map(str, self.feature_names_in_))), "feature names")
@@ -185,6 +198,11 @@ class BaseSparseMLP(
             is_on_disk=labelled.x.is_on_disk,
         )
         settings = resolve(self, shape, call)
+        if fresh:
+            self.naming_ = X.naming if isinstance(X, Dataset) else None
+            if labelled.groups is not None:
+                strata = self._strata(labelled.y)
+                warn_if_confounded(labelled.groups.codes, strata, stacklevel=4)
         choosing = eval_set if settings.early_stopping else None
         self._note_rows(labelled, choosing, fresh=fresh, one_epoch=one_epoch)
         if settings.is_closed_form:
@@ -200,6 +218,11 @@ class BaseSparseMLP(
             one_epoch=one_epoch,
             original=(X, y, sample_weight),
         )
+
+    def _preset_changes(self, shape: Shape) -> dict[str, Any]:
+        """Return values of parameters that differ from those of the preset."""
+        del shape
+        return {}
 
     def _why_epochs(self, *, one_epoch: bool) -> str:
         """Return why the fit needs epochs; empty if it does not."""
@@ -219,14 +242,8 @@ class BaseSparseMLP(
                 file=sys.stderr,
                 flush=True,
             )
-        committee, record = solve(
-            labelled.x,
-            self._encode(labelled.y, 0.0, "y"),
-            self._weigh(labelled),
-            self._strata(labelled.y),
-            self._loss(),
-            seed,
-        )
+        labelled = self._prepared(labelled, settings, None)
+        committee, record = self._solved(labelled, seed)
         network = committee.network
         validation = self._validation(labelled, None, eval_set, network)
         if validation is not None:
@@ -240,6 +257,7 @@ class BaseSparseMLP(
         self.cross_validated_outputs_ = committee.cross_validated
         self.member_shares_ = committee.shares
         self._learn_associations(labelled, None, one_epoch=False)
+        self._finished(labelled)
         return self
 
     def _average(self, labelled: Labelled, shape: Shape, call: FitCall, seed: int) -> Self:
@@ -247,6 +265,7 @@ class BaseSparseMLP(
         if labelled.weights is not None and not labelled.weights.all():
             labelled = labelled.take(np.flatnonzero(labelled.weights))
             shape = self._shape_of(labelled)
+        labelled = self._prepared(labelled, resolve(self, shape, call), None)
         average = fit_average(self, labelled, shape, call, seed)
         state = TrainingState(average.network, seed, epochs_done=len(average.history))
         state.history = average.history
@@ -255,7 +274,23 @@ class BaseSparseMLP(
         self.cross_validated_outputs_ = average.outputs
         self.member_shares_ = average.shares
         self._learn_associations(labelled, None, one_epoch=False)
+        self._finished(labelled)
         return self
+
+    def _solved(self, labelled: Labelled, seed: int) -> tuple[Committee, EpochRecord]:
+        """Return the committee that solves the problem, and the record of the fit."""
+        return solve(
+            labelled.x,
+            self._encode(labelled.y, 0.0, "y"),
+            self._weigh(labelled),
+            self._strata(labelled.y),
+            self._loss(),
+            seed,
+            None if labelled.groups is None else labelled.groups.codes,
+        )
+
+    def _finished(self, labelled: Labelled) -> None:
+        """Learn what needs the fitted network, from prepared training samples."""
 
     def _train(
         self,
@@ -277,7 +312,12 @@ class BaseSparseMLP(
         if settings.early_stopping and eval_set is None:
             generator = derive_generator(seed, "validation split")
             strata = self._strata(labelled.y)
-            held = hold_out(labelled.n_samples, settings.validation_fraction, generator, strata)
+            fraction = settings.validation_fraction
+            if labelled.groups is None:
+                held = hold_out(labelled.n_samples, fraction, generator, strata)
+            else:
+                held = hold_out_groups(labelled.groups.codes, strata, fraction, generator)
+        labelled = self._prepared(labelled, settings, held)
         fresh = not hasattr(self, "_state")
         if fresh:
             state = self._begin(labelled, held, settings, shape, seed)
@@ -318,7 +358,24 @@ class BaseSparseMLP(
         self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:
             relay.finish()
+        self._finished(labelled)
         return self
+
+    def _prepared(self, labelled: Labelled, settings: Settings, held: Rows | None) -> Labelled:
+        """Return samples as `prepare` asks; learned from the training rows of the first fit."""
+        if not hasattr(self, "_state"):
+            self.preparation_ = None
+            if settings.prepare is not None:
+                rows = np.delete(np.arange(labelled.n_samples), [] if held is None else held)
+                of = labelled.groups
+                self.preparation_ = learn_preparation(
+                    labelled.x,
+                    settings.prepare,
+                    rows,
+                    None if of is None else (of.codes, of.names),
+                    "" if of is None else of.column,
+                )
+        return labelled.prepared(self.preparation_)
 
     def _begin(
         self, labelled: Labelled, held: Rows | None, settings: Settings, shape: Shape, seed: int
@@ -367,8 +424,10 @@ class BaseSparseMLP(
             "member_shares_",
             "cross_validated_outputs_",
             "group_names_",
+            "naming_",
         ):
             self.__dict__.pop(name, None)
+        self.preparation_ = None
         self._forget_associations()
 
     def _publish(self, state: TrainingState) -> None:
@@ -416,7 +475,10 @@ class BaseSparseMLP(
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return raw outputs of the network."""
         check_is_fitted(self)
-        x = checked_samples(self, X, reset=False, streamed=True)
+        return self._outputs_of(self._read_prepared(X))
+
+    def _outputs_of(self, x: Samples) -> NDArray[np.float64]:
+        """Return raw outputs of prepared samples."""
         network: SparseMLP = self.network_
         n_threads = threads_for(self.n_jobs, network.n_connections * min(x.n_rows, _ROWS_AT_ONCE))
         if x.is_sparse and network.scaling.shift is not None:
@@ -431,6 +493,11 @@ class BaseSparseMLP(
                 "predictions are not finite: X holds values far outside those of training."
             )
         return outputs.astype(np.float64)
+
+    def _read_prepared(self, X: Any) -> Samples:
+        """Return samples to predict, prepared as those of training."""
+        x = checked_samples(self, X, reset=False, streamed=True)
+        return prepared(x, self.preparation_, getattr(X, "groups", None))
 
     def save(self, path: str | Path, *, optimizer: bool = True, fingerprints: bool = True) -> None:
         """Write the estimator to one safe file, which `ratoon.load` reads.

@@ -138,6 +138,10 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         Largest magnitude of a feature after scaling; 0 for no limit.
     label_smoothing : float, optional
         Fraction of a target that is spread over all classes.
+    prepare : str or Prepare, optional
+        How samples are prepared before the network sees them, learned from the training rows, kept
+        in the file and applied by every prediction: ``"log2"``, ``"log2=auto"``, ``"quantile"``,
+        ``"center_groups"`` or several of them separated by commas; see `ratoon.Prepare`.
     early_stopping : "auto" or bool, default="auto"
         Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
         `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least
@@ -255,6 +259,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         topology: Any = None,
         scale: str | None = "auto",
         clip: float | None = None,
+        prepare: Any = None,
         label_smoothing: float | None = None,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
@@ -301,6 +306,7 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         self.topology = topology
         self.scale = scale
         self.clip = clip
+        self.prepare = prepare
         self.label_smoothing = label_smoothing
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -13,10 +13,13 @@ from threadpoolctl import threadpool_limits
 
 from ratoon.arrays import Array
 from ratoon.committee import Committee, Problem, fit_committee
+from ratoon.committee.survival import fit_survival_committee
 from ratoon.errors import InvalidInputError
 from ratoon.history import EpochRecord
 from ratoon.losses import mean_loss
 from ratoon.samples.base import Samples
+from ratoon.survival import martingale_residuals
+from ratoon.training.cox import cox_loss
 
 _NO_SOLUTION = (
     "the closed form has no finite solution for these data: the values of X, y or the sample"
@@ -32,6 +35,7 @@ def solve(
     groups: NDArray[np.int64] | None,
     loss: str,
     seed: int,
+    together: NDArray[np.int64] | None = None,
 ) -> tuple[Committee, EpochRecord]:
     """Fit a committee to encoded targets, and describe that as one epoch of a history."""
     started = time.perf_counter()
@@ -41,7 +45,7 @@ def solve(
     counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(counted > 0)
     goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
-    whole = Problem(x.values(np.float32), goal, counted, groups, kind)
+    whole = Problem(x.values(np.float32), goal, counted, groups, kind, together)
     # Hundreds of small products: a second BLAS thread costs more than it saves, and on a busy
     # machine a hundred times more.
     problem = whole if rows.size == len(counted) else whole.take(rows)
@@ -56,6 +60,44 @@ def solve(
     record = EpochRecord(
         epoch=0,
         loss=mean_loss(loss, outputs, targets[rows], counted[rows]),
+        learning_rate=0.0,
+        n_connections=committee.network.n_connections,
+        density=committee.network.density,
+        rewired=0,
+        train_seconds=time.perf_counter() - started,
+        rewire_seconds=0.0,
+    )
+    return committee, record
+
+
+def solve_survival(
+    x: Samples,
+    targets: Array,
+    weights: Array | None,
+    ties: str,
+    seed: int,
+    together: NDArray[np.int64] | None = None,
+) -> tuple[Committee, EpochRecord]:
+    """Fit a committee to events and ranks of times, and describe that as one epoch."""
+    started = time.perf_counter()
+    counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
+    rows = np.flatnonzero(counted > 0)
+    event, rank = targets[:, 0] > 0, targets[:, 1]
+    residuals = martingale_residuals(event, rank, counted)[:, None]
+    strata = event.astype(np.int64)
+    whole = Problem(x.values(np.float32), residuals, counted, strata, "squared", together)
+    problem = whole if rows.size == len(counted) else whole.take(rows)
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            committee = fit_survival_committee(problem, event[rows], rank[rows], ties, seed)
+    except (np.linalg.LinAlgError, ZeroDivisionError) as error:
+        raise InvalidInputError(_NO_SOLUTION) from error
+    if not committee.network.is_finite():
+        raise InvalidInputError(_NO_SOLUTION)
+    outputs = committee.network.outputs(problem.x)
+    record = EpochRecord(
+        epoch=0,
+        loss=cox_loss(outputs.astype(np.float64), targets[rows], counted[rows], ties),
         learning_rate=0.0,
         n_connections=committee.network.n_connections,
         density=committee.network.density,

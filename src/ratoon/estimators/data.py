@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,38 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
+from ratoon.preparation import Preparation
 from ratoon.samples.base import Rows, Samples
+from ratoon.samples.groups import group_codes
+from ratoon.samples.prepared import prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of every sample.
+
+    Parameters
+    ----------
+    codes : ndarray of int64
+        Number of the group of every sample.
+    names : tuple of str
+        Names of the groups.
+    column : str
+        Column of a file that they are from; empty if unknown.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+    column: str = ""
+
+    def take(self, rows: Rows) -> Groups:
+        """Return the groups of some samples."""
+        return replace(self, codes=self.codes[rows])
+
+    @property
+    def of_samples(self) -> list[str]:
+        """The name of the group of every sample."""
+        return [self.names[code] for code in self.codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +51,7 @@ class Labelled:
     x: Samples
     y: Array
     weights: NDArray[np.float64] | None = None
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         if self.y.shape[0] != self.x.n_rows:
@@ -36,7 +68,15 @@ class Labelled:
     def take(self, rows: Rows) -> Labelled:
         """Return some of the samples; they are copied unless they are on disk."""
         weights = None if self.weights is None else self.weights[rows]
-        return Labelled(self.x[rows], self.y[rows], weights)
+        groups = None if self.groups is None else self.groups.take(rows)
+        return Labelled(self.x[rows], self.y[rows], weights, groups)
+
+    def prepared(self, preparation: Preparation | None) -> Labelled:
+        """Return the samples after a preparation."""
+        if preparation is None:
+            return self
+        groups = None if self.groups is None else self.groups.of_samples
+        return replace(self, x=prepared(self.x, preparation, groups))
 
     def weights_without(self, held: Rows | None) -> NDArray[np.float64] | None:
         """Return the weights with 0 for the rows that are held out."""
@@ -45,6 +85,22 @@ class Labelled:
         weights = np.ones(self.n_samples) if self.weights is None else self.weights.copy()
         weights[held] = 0.0
         return weights
+
+
+def groups_of(X: Any, groups: Any) -> tuple[str, ...] | None:
+    """Return the group of every sample as text: those given, or those of a data set."""
+    found = getattr(X, "groups", None) if groups is None and hasattr(X, "group_column") else groups
+    return None if found is None else tuple(map(str, np.asarray(found).tolist()))
+
+
+def with_groups(labelled: Labelled, X: Any, groups: Any) -> Labelled:
+    """Return samples with their groups: those given, or those of a data set."""
+    column = ""
+    if groups is None and hasattr(X, "group_column"):
+        groups, column = X.groups, X.group_column
+    if groups is None:
+        return labelled
+    return replace(labelled, groups=Groups(*group_codes(groups, labelled.n_samples), column))
 
 
 def parts_of_eval_set(eval_set: Any) -> tuple[Any, Any, Any]:

@@ -13,7 +13,6 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.explain import METHODS, Explanation, contributions
 from ratoon.network import SparseMLP
 from ratoon.samples.base import Samples
-from ratoon.samples.checked import checked_samples
 from ratoon.samples.in_memory import wrap
 
 MEAN = "mean"
@@ -96,7 +95,7 @@ class Explaining:
                 f"`n_steps` must be a whole number of at least 1 and at most {MAX_STEPS:,}, got"
                 f" {n_steps!r}."
             )
-        x = checked_samples(self, X, reset=False, streamed=True)
+        x = self._read_prepared(X)  # type: ignore[attr-defined]
         raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
         goal = (
             _of_classes(self, target, raw)
@@ -131,7 +130,7 @@ class Explaining:
         ``group_names_``.
         """
         n_groups = len(self._checked_groups())
-        x = checked_samples(self, X, reset=False)
+        x = self._read_prepared(X)  # type: ignore[attr-defined]
         if x.is_sparse and self.network_.scaling.shift is not None:
             x = wrap(x.dense())
         found = self.network_.outputs(x, layer=0)
@@ -143,7 +142,7 @@ class Explaining:
         Neurons without a group are named by their number.  Parameters and sums as for `explain`.
         """
         groups = self._checked_groups()
-        x = checked_samples(self, X, reset=False)
+        x = self._read_prepared(X)  # type: ignore[attr-defined]
         raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
         explained = _of_classes if self._is_classifier else _of_numbers
         goal = explained(self, target, raw)
@@ -181,7 +180,7 @@ class Explaining:
             )
         if isinstance(given, np.ndarray | list | tuple) and np.ndim(given) == 1:
             given = np.asarray(given)[None, :]
-        samples: Samples = checked_samples(self, given, reset=False)
+        samples: Samples = self._read_prepared(given)  # type: ignore[attr-defined]
         return np.asarray(samples.dense(), dtype=np.float64)
 
     def __call__(self, X: Any) -> Array:

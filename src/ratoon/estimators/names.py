@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.datasets import Alignment, Dataset, align, read_id_map
+from ratoon.datasets import Alignment, Dataset, Naming, align, read_id_map
 from ratoon.errors import InvalidInputError
 from ratoon.samples.checked import named_columns
 from ratoon.samples.in_memory import wrap
@@ -25,7 +25,8 @@ def align_samples(
     """Return samples with the features of training in their order, and how they were matched.
 
     A missing feature gets its mean over the training samples, which is 0 after standardisation, or
-    0 if the estimator does not centre its features.
+    0 if the estimator does not centre its features.  Names are mapped and repeated features
+    collapsed as in training.
     """
     known = getattr(estimator, "feature_names_in_", None)
     if known is None:
@@ -35,12 +36,18 @@ def align_samples(
         )
     if id_map is not None and not isinstance(id_map, Mapping):
         id_map = read_id_map(Path(id_map))
+    samples, names = named_samples(X), [str(name) for name in known]
+    naming: Naming = getattr(estimator, "naming_", None) or Naming()
+    if id_map is None and not set(names) & set(samples.feature_names or ()):
+        id_map = dict(naming.id_map) or None  # names of the file that the model was trained on
+    preparation = estimator.preparation_
     return align(
-        named_samples(X),
-        [str(name) for name in known],
+        samples,
+        names,
         id_map=id_map,
         min_coverage=min_coverage,
-        fill=estimator.network_.scaling.shift,
+        fill=estimator.network_.scaling.shift if preparation is None else preparation.fill,
+        duplicates=naming.duplicates,
     )
 
 

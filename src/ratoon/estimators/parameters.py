@@ -22,7 +22,9 @@ from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
 from ratoon.initialise import INITS, STARTS
 from ratoon.optimizers import OPTIMIZERS, SCHEDULES
+from ratoon.preparation import as_prepare
 from ratoon.samples.augment import Augment, as_augment
+from ratoon.survival import TIES
 from ratoon.topology import Topology, Within
 from ratoon.training import Callback
 
@@ -187,6 +189,14 @@ def _augment(owner: str, name: str, value: Any) -> None:
     del name
     try:
         as_augment(value)
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"{owner}: {error}") from None
+
+
+def _prepare(owner: str, name: str, value: Any) -> None:
+    del name
+    try:
+        as_prepare(value)
     except InvalidParameterError as error:
         raise InvalidParameterError(f"{owner}: {error}") from None
 
@@ -452,6 +462,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "dropout": Parameter(_FRACTION, _hidden_layer, open_values=_UNSET),
     "loss": Parameter(_text, in_closed_form=True),
+    "ties": Parameter(one_of(TIES), in_closed_form=True),
     "solver": Parameter(_solver, in_closed_form=True, open_values=_BY_PRESET),
     "learning_rate_init": Parameter(positive, open_values=_UNSET),
     "learning_rate": Parameter(_schedule, open_values=_BY_PRESET),
@@ -474,6 +485,7 @@ PARAMETERS: dict[str, Parameter] = {
     "topology": Parameter(_topology, open_values=_UNSET),
     "scale": Parameter(one_of(("auto", *SCALES, None))),
     "clip": Parameter(not_negative, open_values=_BY_PRESET),
+    "prepare": Parameter(_prepare, in_closed_form=True, open_values=_UNSET),
     "label_smoothing": Parameter(_FRACTION, open_values=_BY_PRESET),
     "early_stopping": Parameter(boolean, open_values=("auto",)),
     "validation_fraction": Parameter(between(0, 1, open_low=True, open_high=True), _held_back),

@@ -25,6 +25,7 @@ from ratoon.evolution import (
     plugins,
 )
 from ratoon.optimizers import OPTIMIZERS
+from ratoon.preparation import Prepare
 from ratoon.samples.augment import Augment
 from ratoon.topology import Rewiring
 
@@ -87,7 +88,7 @@ def known_classes() -> dict[str, Callable[..., Any]]:
     """
     registered = [made for name, made in STRATEGIES.items() if name not in BUILT_IN]
     own = [made for name, made in STRATEGIES.items() if name in BUILT_IN]
-    listed = [*registered, *own, *OPTIMIZERS.values(), Augment]
+    listed = [*registered, *own, *OPTIMIZERS.values(), Augment, Prepare]
     return {made.__name__: made for made in listed if isinstance(made, type) and is_dataclass(made)}
 
 

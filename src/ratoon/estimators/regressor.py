@@ -124,6 +124,10 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         are not centred; features that are constant in training are read as 0.
     clip : float, optional
         Largest magnitude of a feature after scaling; 0 for no limit.
+    prepare : str or Prepare, optional
+        How samples are prepared before the network sees them, learned from the training rows, kept
+        in the file and applied by every prediction: ``"log2"``, ``"log2=auto"``, ``"quantile"``,
+        ``"center_groups"`` or several of them separated by commas; see `ratoon.Prepare`.
     early_stopping : "auto" or bool, default="auto"
         Whether to stop when the score on validation data no longer rises.  ``"auto"`` does so in
         `fit` if ``max_iter`` and ``preset`` are open and there is an ``eval_set`` or at least
@@ -236,6 +240,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         topology: Any = None,
         scale: str | None = "auto",
         clip: float | None = None,
+        prepare: Any = None,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
@@ -280,6 +285,7 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
         self.topology = topology
         self.scale = scale
         self.clip = clip
+        self.prepare = prepare
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

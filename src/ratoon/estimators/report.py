@@ -13,7 +13,7 @@ import numpy as np
 from ratoon.datasets import Dataset
 from ratoon.datasets.optional import require
 from ratoon.errors import InvalidInputError
-from ratoon.estimators.data import parts_of_eval_set
+from ratoon.estimators.data import groups_of, parts_of_eval_set
 from ratoon.estimators.settings import CLOSED_FORM, Settings
 from ratoon.history import History, duration
 from ratoon.initialise import density_of
@@ -174,19 +174,21 @@ def check_report_path(path: Any) -> None:
         raise InvalidInputError(f"`report={shown(path)!r}`: {error.strerror}.") from None
 
 
-def write_fit_report(estimator: Any, path: Any, X: Any, y: Any, eval_set: Any) -> None:
+def write_fit_report(
+    estimator: Any, path: Any, X: Any, y: Any, eval_set: Any, groups: Any = None
+) -> None:
     """Write the report of a training: on the validation data, or else on those trained on.
 
     Validation data by which early stopping chose the epoch are not called held out.
     """
     held_out: bool | None = False
     if eval_set is not None:
-        X, y, _ = parts_of_eval_set(eval_set)
+        (X, y, _), groups = parts_of_eval_set(eval_set), None
         held_out = None if estimator.settings_.early_stopping else True
-    write_report(estimator, path, _dataset(estimator, X, y), held_out=held_out)
+    write_report(estimator, path, _dataset(estimator, X, y, groups), held_out=held_out)
 
 
-def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
+def _dataset(estimator: Any, X: Any, y: Any, groups: Any = None) -> Dataset | None:
     x = checked_samples(estimator, X, reset=False, streamed=True)
     targets = np.asarray(targets_or_labels(X, y))
     if x.is_on_disk or targets.ndim != 1:
@@ -195,6 +197,7 @@ def _dataset(estimator: Any, X: Any, y: Any) -> Dataset | None:
     given: dict[str, Any] = {
         "feature_names": None if names is None else tuple(map(str, names)),
         "source": "samples given to fit",
+        "groups": groups_of(X, groups),
     }
     classes = getattr(estimator, "classes_", None)
     if classes is None:

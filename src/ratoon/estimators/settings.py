@@ -26,6 +26,7 @@ from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy, parameters_of
 from ratoon.initialise import connections_wanted
 from ratoon.optimizers import OPTIMIZERS, Optimizer, Schedule, make_optimizer, make_schedule
+from ratoon.preparation import Prepare, as_prepare
 from ratoon.samples.augment import Augment
 from ratoon.training import EarlyStopping
 
@@ -44,7 +45,7 @@ SMALL_PROBLEM = 4_000_000
 
 NETWORK = (
     *("hidden_layer_sizes", "epsilon", "density", "activation", "slope", "dropout"),
-    *("init", "output_init", "scale", "clip", "dtype"),
+    *("init", "output_init", "scale", "clip", "dtype", "prepare"),
 )
 """Settings that a network keeps for ever."""
 
@@ -125,6 +126,7 @@ class Settings:
     augment: Augment | None = None
     averages: bool = False
     n_networks: int = 1
+    prepare: Prepare | None = None
 
     @property
     def is_closed_form(self) -> bool:
@@ -281,7 +283,7 @@ def resolve(
     given: dict[str, Any] = estimator.get_params(deep=False)
     changed = changed_parameters(estimator)
     values = PRESETS[given["preset"]](shape) if call.recipe is None else call.recipe.values
-    preset = {**ALWAYS, **values}
+    preset = {**ALWAYS, **values, **estimator._preset_changes(shape)}
 
     def choice(name: str) -> Any:
         return preset[name] if is_open(given[name]) else given[name]
@@ -343,6 +345,7 @@ def resolve(
         else tuple(layer is not None for layer in topology),
         connections=connections,
         augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
+        prepare=as_prepare(given["prepare"]),
     )
     how, reason = _way(owner, given, changed, shape, call)
     if how == CLOSED_FORM:
@@ -378,7 +381,7 @@ def _way(
     """
     solver = given["solver"]
     for_training = [name for name in changed if not PARAMETERS[name].in_closed_form]
-    solvable = given["loss"] in ("auto", *CLOSED_FORM_LOSSES)
+    solvable = given.get("loss", "auto") in ("auto", *CLOSED_FORM_LOSSES)
     if call.continues is not None:
         return TRAIN, "it continues from the network of an earlier fit"
     if isinstance(solver, str) and solver == "ridge":

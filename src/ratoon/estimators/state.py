@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from ratoon.arrays import Array
+from ratoon.datasets import Naming
+from ratoon.datasets.collapse import Duplicates
 from ratoon.errors import FormatError, RatoonError
 from ratoon.estimators.base import BaseSparseMLP
 from ratoon.estimators.classifier import SparseMLPClassifier
@@ -29,8 +31,10 @@ from ratoon.estimators.stored_settings import (
     upgrade_defaults,
     upgrade_parameters,
 )
+from ratoon.estimators.survival import SparseMLPSurvival
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
+from ratoon.preparation import Preparation
 from ratoon.rng import draw_root
 from ratoon.samples.fingerprints import RowSet
 from ratoon.storage.document import text_array
@@ -42,6 +46,7 @@ from ratoon.topology import Within
 ESTIMATORS: dict[str, type[BaseSparseMLP]] = {
     "SparseMLPClassifier": SparseMLPClassifier,
     "SparseMLPRegressor": SparseMLPRegressor,
+    "SparseMLPSurvival": SparseMLPSurvival,
 }
 
 NOT_KEPT = ("callbacks", "topology", "random_state")
@@ -121,6 +126,7 @@ def to_state(estimator: BaseSparseMLP) -> Parts:
         "shape": {name: getattr(estimator._shape, name) for name in sorted(_SHAPE)},
         "progress": progress,
         "targets": targets,
+        **_prepared_parts(estimator, arrays),
     }
     return config, arrays, networks
 
@@ -150,6 +156,8 @@ def _build(
 ) -> BaseSparseMLP:
     config = dict(config)
     stored_settings = config.pop("settings", None)  # files of earlier versions have none
+    preparation = config.pop("preparation", None)
+    naming = config.pop("naming", None)
     ranking = config.pop("ranking", None)
     fields = Fields(config, "content", _KEYS)
     kind = ESTIMATORS.get(config["estimator"])
@@ -184,6 +192,12 @@ def _build(
         if names.shape != (estimator.n_features_in_,):
             raise FormatError(f"{names.size} names for {estimator.n_features_in_} features")
         estimator.feature_names_in_ = names
+    if preparation is not None:
+        n_features = estimator.n_features_in_
+        estimator.preparation_ = Preparation.from_parts(preparation, arrays, n_features)
+    else:
+        estimator.preparation_ = None
+    estimator.naming_ = _naming_from(naming, arrays)
     if FINGERPRINTS in arrays:
         estimator._trained_rows = RowSet(_checked_fingerprints(arrays.pop(FINGERPRINTS)))
     if "group_names" in arrays:
@@ -230,6 +244,49 @@ def _checked_fingerprints(stored: Array) -> Array:
     if stored.ndim != 1 or stored.dtype != np.uint64 or not bool((stored[1:] > stored[:-1]).all()):
         raise FormatError(f"{FINGERPRINTS} must be increasing numbers of 64 bits")
     return stored
+
+
+def _prepared_parts(estimator: BaseSparseMLP, arrays: dict[str, Array]) -> dict[str, Any]:
+    """Return the preparation and the naming as JSON values; their arrays are added."""
+    found: dict[str, Any] = {}
+    preparation: Preparation | None = estimator.preparation_
+    if preparation is not None:
+        found["preparation"], of_preparation = preparation.to_parts()
+        arrays.update(of_preparation)
+    naming: Naming | None = getattr(estimator, "naming_", None)
+    if naming is not None and naming != Naming():
+        found["naming"] = {
+            "duplicates": naming.duplicates,
+            "label": naming.label,
+            "columns": list(naming.columns),
+            "time": naming.time,
+            "event": naming.event,
+        }
+        if naming.id_map:
+            for name, texts in zip(_MAP, zip(*naming.id_map, strict=True), strict=True):
+                arrays[name] = text_array([str(text) for text in texts])
+    return found
+
+
+_MAP = ("id_map_from", "id_map_to")
+
+
+def _naming_from(stored: Any, arrays: dict[str, Array]) -> Naming | None:
+    if stored is None:
+        return None
+    fields = Fields(stored, "naming", {"duplicates", "label", "columns", "time", "event"})
+    how = fields.choice("duplicates", get_args(Duplicates))
+    single = [fields[name] for name in ("label", "time", "event")]
+    names = [*single, *fields.listing("columns", 0, 200)]
+    if not all(isinstance(name, str) for name in names):
+        raise FormatError("naming: names of columns must be text")
+    columns = [arrays.pop(name) for name in _MAP if name in arrays]
+    if columns and (len(columns) != 2 or columns[0].shape != columns[1].shape):
+        raise FormatError("the ID map must have two columns of the same length")
+    if any(column.ndim != 1 or column.dtype.kind not in "OU" for column in columns):
+        raise FormatError("the ID map must be of text")
+    pairs = tuple(zip(*(map(str, column) for column in columns), strict=True))
+    return Naming(how, pairs, names[0], tuple(names[3:]), names[1], names[2])
 
 
 def _warn_of_unknown_class(stored: Any) -> None:

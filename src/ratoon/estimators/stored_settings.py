@@ -18,6 +18,7 @@ from ratoon.estimators.presets import Shape, is_open
 from ratoon.estimators.settings import PATIENCE, FitCall, Settings, resolve
 from ratoon.network import SparseMLP
 from ratoon.optimizers import OPTIMIZERS
+from ratoon.preparation import Prepare
 from ratoon.samples.augment import Augment
 
 _LONGEST_TEXT = 1000
@@ -82,6 +83,8 @@ def _is_valid(name: str, value: Any) -> bool:
         return isinstance(value, tuple(OPTIMIZERS.values()))
     if kind == "Augment":
         return isinstance(value, Augment)
+    if kind == "Prepare":
+        return isinstance(value, Prepare)
     if kind == "Strategy":
         return hasattr(value, "schedule") and hasattr(value, "rewire")
     if kind.startswith("tuple"):

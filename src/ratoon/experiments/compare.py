@@ -11,6 +11,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.rivals import IncrementalWrapper, ProximalSVM
+from ratoon.samples.groups import group_codes, grouped_folds
 
 Makers = Mapping[str, Callable[[int], Any]]
 
@@ -101,10 +104,27 @@ def rivals(names: Sequence[str] | None, n_features: int) -> dict[str, Callable[[
         return makers
     if unknown := [name for name in wanted if name not in by_name]:
         known = (*_SHORT, *TWO_PHASE, "all")
+        near = get_close_matches(unknown[0], known, n=1)
         raise InvalidParameterError(
             f"there is no method {unknown[0]!r} to compare with; there are {', '.join(known)}."
+            + (f"\n  Did you mean {near[0]!r}?" if near else "")
         )
     return {by_name[name]: makers[by_name[name]] for name in wanted}
+
+
+def after(make_step: Callable[[], Any], methods: Makers) -> dict[str, Callable[[int], Any]]:
+    """Return the methods with a transformer before each of them, fitted on the training rows.
+
+    Examples
+    --------
+    >>> list(after(StandardScaler, {"ridge": lambda seed: RidgeClassifierCV()})["ridge"](0).steps)
+    [('standardscaler', StandardScaler()), ('ridgeclassifiercv', RidgeClassifierCV())]
+    """
+
+    def preceded(make: Callable[[int], Any]) -> Callable[[int], Any]:
+        return lambda seed: make_pipeline(make_step(), make(seed))
+
+    return {name: preceded(make) for name, make in methods.items()}
 
 
 LEAST_SPLITS = 5
@@ -119,6 +139,25 @@ class Comparison:
     balanced: dict[str, Array]
     permuted: dict[str, Array]
     test_share: float
+    n_permutations: int = 1
+
+    def on_permuted(self, name: str) -> tuple[float, float | None] | None:
+        """Return the mean accuracy on permuted labels, and its deviation over the permutations.
+
+        None without permutations; there is no deviation with one.
+
+        Examples
+        --------
+        >>> permuted = {"a": np.array([0.4, 0.6, 0.6, 0.8])}
+        >>> mean, deviation = Comparison({}, {}, permuted, 0.5, 2).on_permuted("a")
+        >>> round(mean, 2), round(deviation, 2)
+        (0.6, 0.14)
+        """
+        if name not in self.permuted:
+            return None
+        means = self.permuted[name].reshape(self.n_permutations, -1).mean(axis=1)
+        spread = float(means.std(ddof=1)) if self.n_permutations > 1 else None
+        return float(means.mean()), spread
 
     def against(self, first: str, other: str) -> tuple[float, float]:
         """Return the mean difference in accuracy and its corrected two-sided p value.
@@ -177,6 +216,8 @@ def compare(
     seed: int = 0,
     n_jobs: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
+    groups: Any = None,
+    begin: Callable[[int], None] = lambda n_fits: None,
 ) -> Comparison:
     """Score every method by repeated stratified cross-validation.
 
@@ -196,6 +237,11 @@ def compare(
         Number of fits at the same time (see `fan_out`).
     tell : callable
         Called with a line of text after each fit.
+    groups : array-like, optional
+        Group of every sample, such as its patient or batch; samples of a group are in the same
+        fold.
+    begin : callable
+        Called with the number of fits before the first.
     """
     counts = np.bincount(y)
     if counts[counts > 0].min() < n_splits:
@@ -203,8 +249,15 @@ def compare(
             f"the smallest class has {counts[counts > 0].min()} samples, too few for {n_splits}"
             f" folds; set --folds to this number or less."
         )
-    splits = _splits(x, y, n_splits, n_repeats, n_permutations, seed)
+    codes = None if groups is None else group_codes(groups, len(y))[0]
+    if codes is not None and codes.max() + 1 < n_splits:
+        raise InvalidInputError(
+            f"there are {codes.max() + 1} groups, too few for {n_splits} folds; set --folds to"
+            f" this number or less."
+        )
+    splits = _splits(x, y, n_splits, n_repeats, n_permutations, seed, codes)
     n_real = n_splits * n_repeats
+    begin(len(splits) * len(methods))
     planned = [(number, name) for number in range(len(splits)) for name in methods]
     scores = fan_out(
         _scores,
@@ -228,6 +281,7 @@ def compare(
         {name: np.array(values) for name, values in balanced.items()},
         {name: np.array(values) for name, values in permuted.items() if values},
         1.0 / n_splits,
+        max(n_permutations, 1),
     )
 
 
@@ -239,12 +293,21 @@ class _Split:
     train: Array
     test: Array
     seed: int
+    groups: Array | None = None
 
 
 def _splits(
-    x: Array, y: Array, n_splits: int, n_repeats: int, n_permutations: int, seed: int
+    x: Array,
+    y: Array,
+    n_splits: int,
+    n_repeats: int,
+    n_permutations: int,
+    seed: int,
+    groups: Array | None = None,
 ) -> list[_Split]:
     """Return the splits with the true labels, followed by those with permuted labels."""
+    if groups is not None:
+        return _grouped_splits(y, n_splits, n_repeats, n_permutations, seed, groups)
     folds = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
     splits = [
         _Split(y, train, test, seed + number)
@@ -258,17 +321,37 @@ def _splits(
     return splits
 
 
+def _grouped_splits(
+    y: Array, n_splits: int, n_repeats: int, n_permutations: int, seed: int, groups: Array
+) -> list[_Split]:
+    splits: list[_Split] = []
+    rng = np.random.default_rng(seed)
+    for number in range(n_repeats + n_permutations):
+        is_real = number < n_repeats
+        labels = y if is_real else rng.permutation(y)
+        folds = grouped_folds(groups, labels, n_splits, np.random.default_rng([seed, number]))
+        for fold in range(n_splits):
+            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            splits.append(_Split(labels, train, test, seed + len(splits) * is_real, groups))
+    return splits
+
+
 def _scores(x: Array, model: Any, split: _Split) -> tuple[float, float]:
     """Fit on the training rows; return accuracy and balanced accuracy on the test rows."""
-    predicted = _fitted(model, x[split.train], split.y[split.train]).predict(x[split.test])
+    groups = None if split.groups is None else split.groups[split.train]
+    fitted = _fitted(model, x[split.train], split.y[split.train], groups)
+    predicted = fitted.predict(x[split.test])
     truth = split.y[split.test]
     return float(np.mean(predicted == truth)), float(_balanced(truth, predicted))
 
 
-def _fitted(model: Any, x: Array, y: Array) -> Any:
+def _fitted(model: Any, x: Array, y: Array, groups: Array | None = None) -> Any:
     with warnings.catch_warnings():
         # Warnings on constant features and early stopping; the score shows the effect.
         warnings.simplefilter("ignore")
+        takes_groups = "groups" in signature(model.fit).parameters
+        if groups is not None and takes_groups and np.unique(groups).size > 1:
+            return model.fit(x, y, groups=groups)
         return model.fit(x, y)
 
 

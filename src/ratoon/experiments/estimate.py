@@ -113,7 +113,8 @@ def cross_validate(
     cv : str or int
         Folds and repeats: ``"5x3"`` is 5 folds, drawn 3 times.
     groups : array-like of shape (n_samples,), optional
-        Group of each sample, such as its patient or batch: a group is never in two folds.
+        Group of each sample, such as its patient or batch: a group is never in two folds.  By
+        default those of the `Dataset`.
     seed : int
         Seed of the folds.
     n_jobs : int, optional
@@ -140,6 +141,8 @@ def cross_validate(
     started = time.perf_counter()
     n_folds, n_repeats = folds_of(cv)
     labels = X.labels if y is None and isinstance(X, Dataset) else y
+    if groups is None and isinstance(X, Dataset):
+        groups = X.groups
     if labels is None:
         raise InvalidInputError("cross-validation needs `y`, or a Dataset with labels.")
     labels = np.asarray(labels)

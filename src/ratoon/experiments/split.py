@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.samples.groups import group_codes, hold_out_groups
 
 
 def split_rows(
-    y: Array, fraction: float, seed: int, *, stratify: bool = True
+    y: Array, fraction: float, seed: int, *, stratify: bool = True, groups: Any = None
 ) -> tuple[Array, Array]:
     """Split rows into two parts; the second has ``fraction`` of them, rounded up.
 
     Both parts have the same class proportions, unless ``stratify`` is false or there are too few
-    samples.
+    samples.  Samples with the same value in ``groups`` are in the same part, and the second part
+    has about the wanted number of them.
 
     Examples
     --------
@@ -34,6 +37,11 @@ def split_rows(
         )
     # Rounded up, as in the paper: a third of 85 is 29.  0.3 * 10 is slightly more than 3.
     n_second = min(max(math.ceil(fraction * rows.size - 1e-9), 1), rows.size - 1)
+    if groups is not None:
+        codes, _ = group_codes(groups, rows.size)
+        strata = np.unique(y, return_inverse=True)[1] if stratify else None
+        second = hold_out_groups(codes, strata, fraction, np.random.default_rng(seed))
+        return np.delete(rows, second), second
     counts = np.unique(y, return_counts=True)[1] if stratify else np.empty(0, dtype=np.int64)
     # Each part needs a sample of every class.
     fits = counts.size <= min(n_second, rows.size - n_second) and counts.min(initial=2) >= 2

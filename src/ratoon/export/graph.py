@@ -365,6 +365,18 @@ def _needs_skl2onnx(model: Any) -> bool:
 
 
 def _as_predictor(model: Any) -> Predictor:
+    predictor = _predictor_of(model)
+    if predictor.preparation is not None:
+        raise InvalidInputError(
+            f"this model prepares its samples ({', '.join(predictor.preparation.describe())}),"
+            " which an ONNX file does not hold.\n"
+            "  Prepare the samples yourself and train without `prepare`, or predict with"
+            " ratoon.inference.Predictor, which prepares them."
+        )
+    return predictor
+
+
+def _predictor_of(model: Any) -> Predictor:
     if isinstance(model, Predictor):
         return model
     if isinstance(model, str | Path):

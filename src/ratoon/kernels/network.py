@@ -203,6 +203,24 @@ class NativeNetwork:
         )
         return loss, of_weights, of_biases
 
+    def training_outputs(
+        self,
+        samples: NativeSamples,
+        order: NDArray[np.int64],
+        *,
+        scaling: Scaling = NO_SCALING,
+        dropout_seed: int = 0,
+        step: int = 0,
+    ) -> Array:
+        """Return raw outputs of one minibatch as training computes them, with dropout."""
+        chunk = samples.chunk(order)
+        targets = np.zeros((samples.n_rows, self._shapes[-1][1]), dtype=self.dtype)
+        out = np.empty((order.size, self._shapes[-1][1]), dtype=self.dtype)
+        self._native.training_outputs(
+            self._minibatch(chunk, targets, None, None, scaling, dropout_seed, step), out
+        )
+        return out
+
     def workspace_bytes(self, batch: int, n_threads: int = 1) -> int:
         """Bytes of working memory for minibatches of this size."""
         widths = [self._shapes[0][0], *(n_out for _, n_out in self._shapes)]

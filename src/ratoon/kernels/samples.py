@@ -88,8 +88,10 @@ class _InMemory(NativeSamples):
 
 
 class _OnDisk(NativeSamples):
-    def __init__(self, stored: DiskRows, change: tuple[Augment, int] | None = None) -> None:
-        self.stored = stored
+    def __init__(
+        self, stored: DiskRows, dtype: DTypeLike, change: tuple[Augment, int] | None = None
+    ) -> None:
+        self.stored, self._dtype = stored, dtype
         self.n_rows, self.n_features = stored.shape
         self._change = change
 
@@ -97,7 +99,7 @@ class _OnDisk(NativeSamples):
         return self.stored.shuffled(rows, generator)
 
     def chunk(self, order: Rows) -> Chunk:
-        handle = _native.Samples.dense(self.stored.dense(order))
+        handle = self._handle(self.stored[order])
         if self._change is not None:
             handle = _augmented(handle, *self._change, np.ascontiguousarray(order, np.int64))
         return Chunk(handle, np.arange(order.size, dtype=np.int64), order)
@@ -109,10 +111,16 @@ class _OnDisk(NativeSamples):
 
     def blocks(self) -> Iterator[tuple[slice, _native.Samples]]:
         for rows in self.stored.blocks():
-            yield rows, _native.Samples.dense(self.stored.dense(rows))
+            yield rows, self._handle(self.stored[rows])
 
     def augmented(self, augment: Augment, seed: int) -> NativeSamples:
-        return _OnDisk(self.stored, (augment, seed))
+        return _OnDisk(self.stored, self._dtype, (augment, seed))
+
+    def _handle(self, rows: DiskRows) -> _native.Samples:
+        values = rows.values()
+        if rows.is_sparse:
+            return _sparse_handle(values, self._dtype)
+        return _native.Samples.dense(values)
 
 
 def _augmented(
@@ -146,7 +154,7 @@ def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
     """
     samples = wrap(x)
     if isinstance(samples, DiskRows):
-        return _OnDisk(samples)
+        return _OnDisk(samples, dtype)
     if samples.is_sparse:
         return _InMemory(_sparse_handle(samples.values(), dtype))
     dense = samples.array if isinstance(samples, DenseSamples) else samples.values()

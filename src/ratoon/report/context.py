@@ -179,19 +179,20 @@ def predictions_of(estimator: Any, data: Dataset) -> Predictions | None:
     >>> predictions_of(model, data).classes
     ('ill', 'well')
     """
-    if data.y is None:
+    if data.y is None or data.is_survival:
         return None
+    samples = data.X if data.groups is None else data  # a model may centre groups
     if not hasattr(estimator, "classes_"):
-        predicted = np.asarray(estimator.predict(data.X))
+        predicted = np.asarray(estimator.predict(samples))
         return None if predicted.ndim != 1 else Predictions.of_numbers(data.y, predicted)
-    p = np.asarray(estimator.predict_proba(data.X))
+    p = np.asarray(estimator.predict_proba(samples))
     truth = np.asarray(data.labels, dtype=str)
     known = [str(name) for name in estimator.classes_]
     unknown = sorted(set(truth.tolist()) - set(known))
     classes = [*known, *unknown]
     codes = {name: code for code, name in enumerate(classes)}
     p = np.hstack([p, np.zeros((len(p), len(unknown)))])
-    guess: Array = np.asarray(estimator.predict(data.X)).astype(str)
+    guess: Array = np.asarray(estimator.predict(samples)).astype(str)
     return Predictions.of_classes(
         [codes[name] for name in truth.tolist()],
         p,

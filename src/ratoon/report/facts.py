@@ -21,6 +21,8 @@ def data_facts(data: Dataset) -> list[tuple[str, str]]:
     if data.class_names is not None:
         counts = ", ".join(f"{name}: {count}" for name, count in data.class_counts.items())
         facts.append(("classes", counts))
+    elif data.is_survival and data.y is not None:
+        facts.append(("events", f"{int(data.y['event'].sum())} of {data.n_samples}"))
     elif data.y is not None and data.y.size:
         facts.append(("target", f"{data.y.min():.4g} to {data.y.max():.4g}"))
     if data.source:

@@ -120,8 +120,10 @@ def _part(context: ReportContext, data: Dataset, rows: Array, own: bool) -> dict
 
 
 def _codes(data: Dataset, rows: Array, classes: tuple[str, ...]) -> Array:
-    """Return the targets of rows; class names as codes among ``classes``."""
+    """Return the targets of rows: codes among ``classes``, numbers, or times of survival."""
     assert data.y is not None
+    if data.is_survival:
+        return np.asarray(data.y["time"][rows])
     if data.class_names is None or not classes:
         return data.y[rows]
     place = {name: code for code, name in enumerate(classes)}

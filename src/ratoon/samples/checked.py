@@ -22,6 +22,7 @@ from ratoon.samples.csr import checked_csr
 from ratoon.samples.dlpack import as_numpy
 from ratoon.samples.in_memory import DenseSamples, SparseSamples
 from ratoon.samples.on_disk import COMPACT, EXACT_IN_FLOAT32, DiskRows, MapReader, rows_on_disk
+from ratoon.samples.on_disk_csr import DiskCsrRows
 from ratoon.samples.recipes import recipe_for
 
 
@@ -137,6 +138,8 @@ def _validated(estimator: Any, X: Any, *, reset: bool, streamed: bool) -> Sample
     if streamed and (stored := rows_on_disk(X)) is not None:
         validate_data(estimator, stored, reset=reset, skip_check_array=True)
         return stored
+    if isinstance(X, DiskCsrRows):
+        X = X.values()  # all rows, still sparse
     if scipy.sparse.issparse(X):
         X = checked_csr(X)
     try:

@@ -93,10 +93,12 @@ def check_compressed(
     *,
     source: str,
     error: ErrorType = FormatError,
+    n_known: int | None = None,
 ) -> None:
     """Raise unless the index arrays of a CSR or CSC matrix stay inside the matrix.
 
-    Takes time in proportion to the number of stored values.
+    Takes time in proportion to the number of stored values.  ``n_known`` is the number of values
+    of a matrix whose index pointers are checked before its values are read.
 
     Examples
     --------
@@ -111,8 +113,9 @@ def check_compressed(
     if indptr.size != n_major + 1:
         problem = f"there are {indptr.size} index pointers where {n_major + 1} are needed"
         raise _damage(source, problem, error)
-    if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > n_values:
-        problem = f"the index pointers must rise from 0 to at most {n_values}"
+    most = n_values if n_known is None else n_known
+    if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > most:
+        problem = f"the index pointers must rise from 0 to at most {most}"
         raise _damage(source, problem, error)
     _check_range(indices, n_minor, "", source, error)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.samples.base import Samples
+from ratoon.samples.on_disk_csr import DiskCsrRows
 
 Fingerprints = NDArray[np.uint64]
 
@@ -62,12 +63,13 @@ def _dense_texts(x: Samples) -> Iterator[bytes]:
 
 
 def _sparse_texts(x: Samples) -> Iterator[bytes]:
-    matrix = x.values()
-    values, bounds = _float32(matrix.data), matrix.indptr.tolist()
-    for first, last in pairwise(bounds):
-        row, places = values[first:last], matrix.indices[first:last]
-        stored = np.flatnonzero(row)
-        yield places[stored].astype("<i4").tobytes() + row[stored].tobytes()
+    parts = (part for _, part in x.parts()) if isinstance(x, DiskCsrRows) else iter([x.values()])
+    for matrix in parts:
+        values, bounds = _float32(matrix.data), matrix.indptr.tolist()
+        for first, last in pairwise(bounds):
+            row, places = values[first:last], matrix.indices[first:last]
+            stored = np.flatnonzero(row)
+            yield places[stored].astype("<i4").tobytes() + row[stored].tobytes()
 
 
 def _float32(values: Array) -> Array:

@@ -7,11 +7,12 @@ of a memory map are read one by one, in any order.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError
@@ -48,26 +49,24 @@ class RowReader(Protocol):
         ...
 
 
-class BlockReader:
-    """Reads an HDF5 data set in blocks of consecutive rows and keeps the last blocks."""
+class KeptBlocks(ABC):
+    """Blocks of consecutive rows, of which the last ones used are kept in memory.
 
-    def __init__(self, source: Any, group: int = GROUP) -> None:
-        self.shape = checked_shape(source)
-        self.dtype = float_type(source.dtype)
-        self.group = group
-        self.block_rows = block_rows(source, self.dtype)
-        self._source = source
-        self._kept: dict[int, Array] = {}
+    Parameters
+    ----------
+    block_rows : int
+        Rows of a block.
+    group : int
+        Blocks that are kept and whose rows are shuffled together.
+    """
 
-    def take(self, rows: Rows) -> Array:
-        """Read these rows, in this order; blocks in memory are not read again."""
-        out = np.empty((rows.size, self.shape[1]), dtype=self.dtype)
-        block_of = rows // self.block_rows
-        # Blocks in memory come first, because reading another block may discard them.
-        for number in sorted(np.unique(block_of).tolist(), key=lambda n: n not in self._kept):
-            selected = np.flatnonzero(block_of == number)
-            out[selected] = self._block(number)[rows[selected] - number * self.block_rows]
-        return out
+    def __init__(self, block_rows: int, group: int) -> None:
+        self.block_rows, self.group = block_rows, group
+        self._kept: dict[int, Any] = {}
+
+    @abstractmethod
+    def _read(self, first: int, last: int) -> Any:
+        """Read consecutive rows."""
 
     def shuffled(self, rows: Rows, generator: np.random.Generator) -> Rows:
         """Shuffle the blocks, then the rows within each group of blocks.
@@ -80,16 +79,44 @@ class BlockReader:
         group_of = generator.permutation(blocks.size)[position] // self.group
         return rows[np.lexsort((generator.random(rows.size), group_of))]
 
-    def _block(self, number: int) -> Array:
+    def _blocks_of(self, rows: Rows) -> Iterator[tuple[NDArray[np.intp], Any, Rows]]:
+        """Yield positions in ``rows``, their block, and the rows within it."""
+        block_of = rows // self.block_rows
+        # Blocks in memory come first, because reading another block may discard them.
+        for number in sorted(np.unique(block_of).tolist(), key=lambda n: n not in self._kept):
+            selected = np.flatnonzero(block_of == number)
+            yield selected, self._block(number), rows[selected] - number * self.block_rows
+
+    def _block(self, number: int) -> Any:
         if number in self._kept:
             block = self._kept.pop(number)
         else:
             if len(self._kept) >= self.group:
                 self._kept.pop(next(iter(self._kept)))  # least recently used
             first = number * self.block_rows
-            block = as_floats(self._source[first : first + self.block_rows], self.dtype)
+            block = self._read(first, first + self.block_rows)
         self._kept[number] = block
         return block
+
+
+class BlockReader(KeptBlocks):
+    """Reads an HDF5 data set in blocks of consecutive rows and keeps the last blocks."""
+
+    def __init__(self, source: Any, group: int = GROUP) -> None:
+        self.shape = checked_shape(source)
+        self.dtype = float_type(source.dtype)
+        super().__init__(block_rows(source, self.dtype), group)
+        self._source = source
+
+    def take(self, rows: Rows) -> Array:
+        """Read these rows, in this order; blocks in memory are not read again."""
+        out = np.empty((rows.size, self.shape[1]), dtype=self.dtype)
+        for selected, block, inside in self._blocks_of(rows):
+            out[selected] = block[inside]
+        return out
+
+    def _read(self, first: int, last: int) -> Array:
+        return as_floats(self._source[first:last], self.dtype)
 
 
 class MapReader:
@@ -159,6 +186,11 @@ class DiskRows(Samples):
         return self.n_rows * self.n_features
 
     @property
+    def row_numbers(self) -> Rows | None:
+        """Rows of the reader that these are; None for all."""
+        return self._rows
+
+    @property
     def is_whole(self) -> bool:
         """Whether these are all rows of the reader, in their order."""
         return self._rows is None
@@ -168,14 +200,14 @@ class DiskRows(Samples):
         """Number of rows that take about as much memory as a block."""
         return max(1, BLOCK_BYTES // max(1, self.n_features * self.dtype.itemsize))
 
-    def __getitem__(self, key: slice | Array) -> DiskRows:
+    def __getitem__(self, key: slice | Array) -> Self:
         if isinstance(key, slice):
             key = np.arange(*key.indices(self.n_rows), dtype=np.int64)
         rows = np.asarray(key)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64, copy=False)
         if rows.size == self.n_rows and np.array_equal(rows, np.arange(rows.size)):
             return self
-        return DiskRows(self.reader, rows if self._rows is None else self._rows[rows])
+        return type(self)(self.reader, rows if self._rows is None else self._rows[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:

@@ -5,7 +5,7 @@ Samples are read in blocks and neither copied as a whole nor changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ratoon.arrays import Array
 from ratoon.samples.base import Samples
 from ratoon.samples.in_memory import wrap
+from ratoon.samples.on_disk_csr import DiskCsrRows
 
 _BLOCK_BYTES = 2 * 2**20
 
@@ -77,6 +78,8 @@ def feature_statistics(x: Any, weights: Array | None = None) -> FeatureStatistic
     samples = wrap(x)
     weight = np.ones(samples.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
     used = np.flatnonzero(weight > 0)
+    if isinstance(samples, DiskCsrRows):
+        return _of_sparse_on_disk(samples, weight)
     if samples.is_sparse:
         selected = samples if used.size == weight.size else samples[used]
         return _of_sparse(selected.values(), weight[used])
@@ -105,21 +108,46 @@ def _of_dense(x: Samples, weight: Array, used: NDArray[np.intp]) -> FeatureStati
 
 
 def _of_sparse(x: Any, weight: Array) -> FeatureStatistics:
-    total = weight.sum()
     n_rows, n_features = x.shape
-    share = np.repeat(weight / total, np.diff(x.indptr))
-    columns, data = x.indices, x.data.astype(np.float64)
+    return _of_sparse_parts(lambda: iter([(x, weight)]), n_rows, n_features, float(weight.sum()))
+
+
+def _of_sparse_on_disk(x: DiskCsrRows, weight: Array) -> FeatureStatistics:
+    def parts() -> Iterator[tuple[Any, Array]]:
+        for rows, part in x.parts():
+            used = np.flatnonzero(weight[rows] > 0)
+            yield part[used] if used.size < part.shape[0] else part, weight[rows][used]
+
+    n_used = int(np.count_nonzero(weight > 0))
+    return _of_sparse_parts(parts, n_used, x.n_features, float(weight.sum()))
+
+
+def _of_sparse_parts(
+    parts: Callable[[], Iterator[tuple[Any, Array]]], n_rows: int, n_features: int, total: float
+) -> FeatureStatistics:
+    """Compute the statistics of CSR arrays with the weights of their rows; ``parts`` runs twice."""
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    np.minimum.at(low, columns, data)
-    np.maximum.at(high, columns, data)
-    has_gaps = np.bincount(columns, minlength=n_features) < n_rows
+    mean, stored = np.zeros(n_features), np.zeros(n_features)
+    counts, variance = np.zeros(n_features, dtype=np.int64), np.zeros(n_features)
+    largest = 0.0
+    for x, weight in parts():
+        share = np.repeat(weight / total, np.diff(x.indptr))
+        columns, data = x.indices, x.data.astype(np.float64)
+        np.minimum.at(low, columns, data)
+        np.maximum.at(high, columns, data)
+        counts += np.bincount(columns, minlength=n_features)
+        mean += _sums(columns, share * data, n_features)
+        stored += _sums(columns, share, n_features)
+        largest = max(largest, float(np.abs(data).max(initial=0.0)))
+    has_gaps = counts < n_rows
     low[has_gaps] = np.minimum(low[has_gaps], 0.0)
     high[has_gaps] = np.maximum(high[has_gaps], 0.0)
     unit = _unit(low, high)
-    mean = _sums(columns, share * data, n_features)
-    stored = _sums(columns, share, n_features)
-    apart = np.square((data - mean[columns]) / unit[columns])
-    variance = _sums(columns, share * apart, n_features)
+    for x, weight in parts():
+        share = np.repeat(weight / total, np.diff(x.indptr))
+        columns = x.indices
+        apart = np.square((x.data.astype(np.float64) - mean[columns]) / unit[columns])
+        variance += _sums(columns, share * apart, n_features)
     # The zeros, which are not stored, differ from the mean by the mean itself.
     variance += np.maximum(1.0 - stored, 0.0) * np.square(mean / unit)
     return _finished(mean, variance, unit, low, high, float(stored.sum()), n_rows)

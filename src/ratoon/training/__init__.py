@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ratoon.training.callbacks import Callback as Callback
+from ratoon.training.cox import CoxRunner as CoxRunner
 from ratoon.training.loop import Training as Training
 from ratoon.training.loop import TrainingData as TrainingData
 from ratoon.training.plan import TrainingPlan as TrainingPlan

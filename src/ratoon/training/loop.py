@@ -34,6 +34,7 @@ from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.training.callbacks import Callback
+from ratoon.training.cox import CoxRunner
 from ratoon.training.plan import TrainingPlan
 from ratoon.training.runner import StepRunner, runner_of_block
 from ratoon.training.state import TrainingState
@@ -116,6 +117,8 @@ class Training:
         Run while training.
     runner : StepRunner, optional
         Takes the steps instead of the native loop of this process.
+    loss_of : callable, optional
+        Computes the loss of validation data from raw outputs; that of the plan by default.
 
     Examples
     --------
@@ -139,6 +142,7 @@ class Training:
         stopping: EarlyStopping | None = None,
         callbacks: Sequence[Callback] = (),
         runner: StepRunner | None = None,
+        loss_of: Scorer | None = None,
         **deprecated: Any,
     ) -> None:
         if isinstance(network, SparseMLP):
@@ -153,6 +157,7 @@ class Training:
         self.stopping = self.state.stopping
         self.callbacks = list(callbacks)
         self.runner = runner
+        self.loss_of = loss_of
         self.should_stop = False
         self._pace = Pace()  # of all epochs, whose native networks are one for each
         if deprecated:
@@ -434,6 +439,8 @@ class Training:
         def signals_of(index: int) -> tuple[Array, Array]:
             # Computed once for all layers, and only if a strategy needs them.
             if not found:
+                if isinstance(self.runner, CoxRunner):
+                    self.runner.set_gradient(self, np.ascontiguousarray(batch), clock.step)
                 native = self.network.native(self.plan.loss, self.plan.n_threads)
                 found.extend(
                     native.signals(
@@ -474,7 +481,12 @@ class Training:
         outputs = native.predict(self.validation.samples, scaling=self.network.scaling)
         if self.validation.offset is not None:
             outputs += self.validation.offset
-        loss = mean_loss(self.plan.loss, outputs, self.validation.targets, self.validation.weights)
+        if self.loss_of is not None:
+            loss = self.loss_of(outputs, self.validation)
+        else:
+            loss = mean_loss(
+                self.plan.loss, outputs, self.validation.targets, self.validation.weights
+            )
         score = -loss if self.scorer is None else self.scorer(outputs, self.validation)
         self._observe(score)
         return EpochRecord(

@@ -1,5 +1,6 @@
 import io
 import tarfile
+import zipfile
 
 import pytest
 
@@ -28,3 +29,24 @@ def test_a_tar_archive_is_named(tmp_path):
         archive.addfile(tarfile.TarInfo("a.csv"), io.BytesIO())
     with pytest.raises(FormatError, match="tar archive"):
         read(tmp_path / "a.tar")
+
+
+def zipped(path, **members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return path
+
+
+def test_archives_are_named_for_what_they_hold(tmp_path):
+    with pytest.raises(FormatError, match="this is a Word document"):
+        read(zipped(tmp_path / "a.docx", word__document="<w/>"))
+    with pytest.raises(FormatError, match=r"a zip archive with genes\.csv\. Unpack it"):
+        read(zipped(tmp_path / "a.zip", **{"genes.csv": "a,b\n1,2\n"}))
+
+
+def test_an_unknown_binary_file_is_called_one(tmp_path):
+    path = tmp_path / "a.dat"
+    path.write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(FormatError, match=r"a kind that is not known.*00 01 02 03"):
+        read(path)

@@ -303,7 +303,7 @@ def _check_width(
     if n_cells < 2:
         raise FormatError(
             f"{path}, line {line}: one cell per line.\n  The cells of a table must be separated by"
-            " commas, tabs, semicolons, bars or blanks; save it as CSV or TSV."
+            " commas, tabs, semicolons, bars or blanks; for another character pass delimiter='^'."
         )
     if heading is not None and len(heading) != n_cells:
         raise FormatError(

@@ -24,31 +24,42 @@ from ratoon.errors import FormatError, InvalidInputError
 
 def read_h5ad(path: Path, options: ReadOptions) -> Parsed:
     """Read ``X`` (or the layer ``matrix=``) and the ``obs`` column ``label=``."""
-    limits = options.limits
     with open_hdf5(path) as file:
-        values = _matrix(_choose_layer(file, options, path), path, limits)
-        obs, var = child(file, "obs", path), child(file, "var", path)
-        columns = _column_names(obs, path)
-        label = _choose_label(columns, options, path)
-        parsed = Parsed(
-            values,
-            feature_names=_index(var, path, limits),
-            sample_names=_index(obs, path, limits),
-        )
-        if label is not None:
-            parsed.labels = _column(obs, label, path, limits)
-            categories = _categories_in_uns(file, label, path, limits) if is_dataset(obs) else None
-            if categories is not None:
-                codes = load(obs, path, limits)[label]
-                parsed.labels = _decode(codes, categories, path)
-            parsed.label_source = f"obs column {label!r}"
-            parsed.notes.append(f"labels from obs column {label!r}")
-        elif options.sample_sheet is None:
-            parsed.notes.append(f"obs columns that could be the label: {', '.join(columns)}")
+        values = _matrix(choose_layer(file, options, path), path, options.limits)
+        parsed = read_frames(file, path, options)
+        parsed.values = values
         return parsed
 
 
-def _choose_layer(file: Any, options: ReadOptions, path: Path) -> Any:
+def read_frames(file: Any, path: Path, options: ReadOptions) -> Parsed:
+    """Read what describes samples and features: labels and names; the values are None."""
+    limits = options.limits
+    obs, var = child(file, "obs", path), child(file, "var", path)
+    columns = _column_names(obs, path)
+    label = _choose_label(columns, options, path)
+    parsed = Parsed(
+        None,
+        feature_names=_index(var, path, limits),
+        sample_names=_index(obs, path, limits),
+    )
+    if label is not None:
+        parsed.labels = _column_of_obs(file, obs, label, path, limits)
+        parsed.label_source = f"obs column {label!r}"
+        parsed.notes.append(f"labels from obs column {label!r}")
+    elif options.sample_sheet is None:
+        parsed.notes.append(f"obs columns that could be the label: {', '.join(columns)}")
+    return parsed
+
+
+def _column_of_obs(file: Any, obs: Any, name: str, path: Path, limits: Limits) -> list[Any]:
+    categories = _categories_in_uns(file, name, path, limits) if is_dataset(obs) else None
+    if categories is not None:
+        return list(_decode(load(obs, path, limits)[name], categories, path))
+    return _column(obs, name, path, limits)
+
+
+def choose_layer(file: Any, options: ReadOptions, path: Path) -> Any:
+    """Return ``X``, or the layer that ``matrix=`` names."""
     if options.matrix is None or options.matrix == "X":
         return child(file, "X", path)
     layers = members(child(file, "layers", path), path) if "layers" in file else {}
@@ -64,15 +75,8 @@ def _choose_layer(file: Any, options: ReadOptions, path: Path) -> Any:
 def _matrix(item: Any, path: Path, limits: Limits) -> Any:
     if is_dataset(item):
         return load(item, path, limits)
-    kind = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))
-    shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape"))
-    kind = kind.removesuffix("_matrix")
-    if kind not in ("csr", "csc") or shape is None or np.shape(shape) != (2,):
-        raise FormatError(
-            f"{path}: {item.name} is neither an array nor a CSR or CSC matrix;"
-            " save it as one of these."
-        )
-    n_rows, n_columns = int(shape[0]), int(shape[1])
+    kind = _kind_of(item)
+    n_rows, n_columns = matrix_shape(item, path)
     limits.check_shape(f"{path}: {item.name}", n_rows, n_columns)
     values, indices, starts = (
         load(child(item, part, path), path, limits) for part in ("data", "indices", "indptr")
@@ -84,6 +88,39 @@ def _matrix(item: Any, path: Path, limits: Limits) -> Any:
     check_compressed(starts, indices, values.size, major, minor, source=where)
     build = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     return build((values, indices, starts), shape=(n_rows, n_columns))
+
+
+def _kind_of(item: Any) -> str:
+    kind = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))
+    return kind.removesuffix("_matrix")
+
+
+def matrix_shape(item: Any, path: Path) -> tuple[int, int]:
+    """Return the number of rows and columns of a CSR or CSC matrix."""
+    shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape"))
+    if _kind_of(item) not in ("csr", "csc") or shape is None or np.shape(shape) != (2,):
+        raise FormatError(
+            f"{path}: {item.name} is neither an array nor a CSR or CSC matrix;"
+            " save it as one of these."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def csr_parts(item: Any, path: Path) -> dict[str, Any] | None:
+    """Return the three arrays of a CSR matrix by name; None for anything else."""
+    if is_dataset(item) or _kind_of(item) != "csr":
+        return None
+    return {part: child(item, part, path) for part in ("data", "indices", "indptr")}
+
+
+def bytes_on_disk(item: Any, path: Path) -> int | None:
+    """Return the bytes of memory of a matrix that can stay on disk; None if it cannot."""
+    if is_dataset(item):
+        return int(item.size) * int(item.dtype.itemsize) if len(item.shape) == 2 else None
+    parts = csr_parts(item, path)
+    if parts is None or not all(map(is_dataset, parts.values())):
+        return None
+    return sum(int(part.size) * int(part.dtype.itemsize) for part in parts.values())
 
 
 def _categories_in_uns(file: Any, label: str, path: Path, limits: Limits) -> list[str] | None:

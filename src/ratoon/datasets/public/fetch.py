@@ -29,9 +29,10 @@ from urllib.parse import urljoin, urlsplit
 from ratoon.datasets.dataset import Dataset
 from ratoon.datasets.files import MIB, Limits, open_regular
 from ratoon.datasets.optional import require
+from ratoon.datasets.public.geo import find_matrix, geo_series, is_accession
 from ratoon.datasets.public.registry import KnownDataset, find_dataset
 from ratoon.datasets.read import read
-from ratoon.errors import FormatError, RatoonError
+from ratoon.errors import FormatError, InvalidParameterError, RatoonError
 from ratoon.nesting import parse_json
 
 Progress = Callable[[int, int | None], None]
@@ -206,7 +207,8 @@ def fetch(
     Parameters
     ----------
     name : str or KnownDataset
-        A name from `list_datasets`.
+        A name from `list_datasets`, or the accession of a series of GEO such as GSE2034, with the
+        platform (``GSE2034-GPL96``) if it has several.
     folder : path, optional
         Where files are kept; default `data_folder()`.
     offline : bool
@@ -232,9 +234,11 @@ def fetch(
     FormatError
         The digest of the file differs from that in the registry or of its first use.
     """
-    entry = find_dataset(name) if isinstance(name, str) else name
+    entry = known_or_geo(name) if isinstance(name, str) else name
     home = Path(folder) if folder is not None else data_folder()
     limits = limits or Limits()
+    if is_accession(entry.name) and _present(home, entry) is None and not offline:
+        entry = find_matrix(entry, timeout=timeout)
     present = _present(home, entry)
     if present is not None and not refresh:
         _verify(present, entry, home, limits)
@@ -283,16 +287,26 @@ def load(
     -------
     Dataset
     """
-    entry = find_dataset(name) if isinstance(name, str) else name
+    entry = known_or_geo(name) if isinstance(name, str) else name
     path = fetch(entry, folder=folder, offline=offline, progress=progress)
     data = read(path, **{**entry.options, **options})
     found = (data.n_samples, data.n_features)
-    if found != entry.shape[:2] and not options:
+    if entry.shape[0] and found != entry.shape[:2] and not options:
         raise FormatError(
             f"{path}: the file has {found[0]} x {found[1]} values, {entry.name} should have"
             f" {entry.shape[0]} x {entry.shape[1]}.\n  Delete the file and fetch it again."
         )
     return data
+
+
+def known_or_geo(name: str) -> KnownDataset:
+    """Return the entry of the registry with this name, or one for an accession of GEO."""
+    try:
+        return find_dataset(name)
+    except InvalidParameterError:
+        if is_accession(name):
+            return geo_series(name)
+        raise
 
 
 def _present(home: Path, entry: KnownDataset) -> Path | None:

@@ -46,6 +46,18 @@ def join_sample_sheet(
 ) -> Parsed:
     """Return ``parsed`` with labels from a column of the sheet, matched by sample name."""
     column = _choose_column(sheet, label)
+    notes = [*parsed.notes, f"labels from column {column!r} of {Path(sheet.source).name}"]
+    labels, absent = cells_of(parsed, sheet, column, source)
+    if absent:
+        notes.append(f"{len(absent)} samples are not in the sample sheet ({_some(absent)})")
+    where = f"{sheet.source}, column {column!r}"
+    return replace(parsed, labels=labels, label_source=where, notes=notes)
+
+
+def cells_of(
+    parsed: Parsed, sheet: SampleSheet, column: str, source: str
+) -> tuple[list[str], list[str]]:
+    """Return the cell of every sample in a column of the sheet, and the samples without one."""
     if parsed.sample_names is None:
         raise InvalidInputError(
             f"{source}: the samples have no names, so {sheet.source} cannot be matched to them.\n"
@@ -61,12 +73,7 @@ def join_sample_sheet(
             " if another column of the data contains them."
         )
     # A sample that is not in the sheet gets an empty label, handled by `unlabelled=`.
-    labels = [known.get(name, "") for name in parsed.sample_names]
-    notes = [*parsed.notes, f"labels from column {column!r} of {Path(sheet.source).name}"]
-    if absent:
-        notes.append(f"{len(absent)} samples are not in the sample sheet ({_some(absent)})")
-    where = f"{sheet.source}, column {column!r}"
-    return replace(parsed, labels=labels, label_source=where, notes=notes)
+    return [known.get(name, "") for name in parsed.sample_names], absent
 
 
 def _choose_column(sheet: SampleSheet, label: str | int | None) -> str:

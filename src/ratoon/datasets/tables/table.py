@@ -92,6 +92,13 @@ class Table:
         """Return the cells of a text column."""
         return self._texts[self.separate.index(column)]
 
+    def values_of(self, column: int) -> list[str] | list[float]:
+        """Return the cells of a text column, or the numbers of another."""
+        if column in self.separate:
+            return self.text_of(column)
+        found: list[float] = self.values[:, self.numeric_columns.index(column)].tolist()
+        return found
+
     @property
     def text_columns(self) -> list[int]:
         """Text columns, without the index."""
@@ -130,7 +137,9 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
             "  Remove the row; if it contains labels, pass orientation='samples_in_columns'."
         )
     label = _label_column(table, options)
-    unused = [j for j in table.text_columns if j != label]
+    aside = {name: table.columns.index(name) for name in options.columns if name in table.columns}
+    label = None if label in aside.values() else label
+    unused = [j for j in table.text_columns if j != label and j not in aside.values()]
     notes = []
     if label is None and options.label is None and options.sample_sheet is None:
         candidates = [j for j in unused if table.columns[j] not in options.ignore]
@@ -143,16 +152,13 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
     kept = [
         place
         for place, j in enumerate(table.numeric_columns)
-        if j != label and table.columns[j] not in ignored
+        if j != label and j not in aside.values() and table.columns[j] not in ignored
     ]
     values = table.values if len(kept) == table.values.shape[1] else table.values[:, kept]
     labels: list[str] | list[float] | None = None
     if label is not None:
         notes.append(f"labels from column {table.columns[label]!r}")
-        if label in table.separate:
-            labels = table.text_of(label)
-        else:
-            labels = table.values[:, table.numeric_columns.index(label)].tolist()
+        labels = table.values_of(label)
     names = [table.numeric_names[place] for place in kept] if table.has_heading else None
     return Parsed(
         values,
@@ -161,6 +167,7 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
         sample_names=table.row_names,
         label_source=f"column {table.columns[label]!r}" if label is not None else "labels",
         notes=notes,
+        columns={name: table.values_of(j) for name, j in aside.items()},
     )
 
 
@@ -224,7 +231,7 @@ def _from_columns(table: Table, options: ReadOptions) -> Parsed:
     names = table.row_names
     label = _label_row(table, options)
     for row, (line, cells) in table.text_rows.items():
-        if row != label and row not in options.ignore:
+        if row not in (label, *options.columns, *options.ignore):
             raise FormatError(
                 f"{table.source}, line {line}: row {row!r} contains text ({cells[0][:40]!r}), not"
                 f" numbers.\n  If it is the label, pass label={row!r}; otherwise pass"
@@ -233,7 +240,8 @@ def _from_columns(table: Table, options: ReadOptions) -> Parsed:
     labels: list[str] | list[float] | None = None
     kept = np.ones(len(table.rows), dtype=bool)
     if names is not None:
-        kept = np.array([name not in options.ignore for name in names], dtype=bool)
+        out = {*options.ignore, *options.columns}
+        kept = np.array([name not in out for name in names], dtype=bool)
     if label is not None:
         notes.append(f"labels from row {label!r}")
         if label in table.text_rows:
@@ -250,6 +258,13 @@ def _from_columns(table: Table, options: ReadOptions) -> Parsed:
         sample_names=table.numeric_names if table.has_heading else None,
         label_source=f"row {label!r}",
         notes=notes,
+        columns={
+            name: table.text_rows[name][1]
+            if name in table.text_rows
+            else table.values[(names or []).index(name)].tolist()
+            for name in options.columns
+            if name in table.text_rows or name in (names or [])
+        },
     )
 
 
@@ -264,5 +279,6 @@ def _label_row(table: Table, options: ReadOptions) -> str | None:
             f"{table.source}: there is no row {options.label!r}; samples are in columns.\n"
             "  Pass the name of a row, or pass a separate table with the labels as sample_sheet=."
         )
+    names = [name for name in names if name not in options.columns]
     found = [name for name in names if is_label_name(name)]
-    return found[0] if found else (next(iter(table.text_rows), None))
+    return found[0] if found else next((n for n in table.text_rows if n in names), None)

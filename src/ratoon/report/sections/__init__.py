@@ -45,6 +45,7 @@ class Section:
 SECTIONS = (
     Section("confusion", "Confusion matrix"),
     Section("numbers", "Predicted and true"),
+    Section("survival", "Survival by predicted risk"),
     Section("curves", "Curves"),
     Section("samples", "Samples"),
     Section("why", "Why these predictions"),
