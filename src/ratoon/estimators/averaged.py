@@ -33,6 +33,7 @@ from ratoon.losses import mean_loss
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator, derive_seed
 from ratoon.samples.base import Rows
+from ratoon.samples.groups import grouped_folds, hold_out_groups
 from ratoon.training import TrainingState
 
 if TYPE_CHECKING:
@@ -251,6 +252,12 @@ def _parts(labelled: Labelled, codes: Array | None, number: int, seed: int) -> l
     """Return the rows that each network holds back: disjoint parts, stratified by class."""
     generator = derive_generator(seed, "parts")
     n_samples = labelled.n_samples
+    if labelled.groups is not None:
+        groups = labelled.groups.codes
+        if number == 1:
+            return [hold_out_groups(groups, codes, 1 / N_PARTS, generator)]
+        folds = grouped_folds(groups, codes, max(N_PARTS, number), generator)
+        return [np.flatnonzero(folds == fold) for fold in range(min(number, folds.max() + 1))]
     if number == 1:
         fraction = min(1 / N_PARTS, ENOUGH_HELD / n_samples)
         return [hold_out(n_samples, fraction, generator, codes)]

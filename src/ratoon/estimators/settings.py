@@ -347,7 +347,7 @@ def resolve(
         augment=resolved_augment(owner, given, shape, call.image_shape, refuses=refuses),
         prepare=as_prepare(given["prepare"]),
     )
-    how, reason = _way(owner, given, changed, shape, call)
+    how, reason = _way(owner, given, changed, shape, call, can_average=estimator._can_average)
     if how == CLOSED_FORM:
         return replace(settings, solver=CLOSED_FORM, reason=reason)
     if how == AVERAGE:
@@ -373,6 +373,8 @@ def _way(
     changed: Sequence[str],
     shape: Shape,
     call: FitCall,
+    *,
+    can_average: bool,
 ) -> tuple[str, str]:
     """Return whether to solve in closed form, average networks or train one, and why.
 
@@ -416,6 +418,8 @@ def _way(
         )
     if call.is_on_disk:
         return TRAIN, "the samples are read from disk"
+    if not can_average:
+        return TRAIN, f"there are {shape.n_samples:,} samples of {shape.n_features:,} features"
     if shape.n_samples <= FULL_BATCH:
         return TRAIN, f"there are only {shape.n_samples:,} samples of {shape.n_features:,} features"
     return AVERAGE, (

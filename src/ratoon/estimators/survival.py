@@ -206,6 +206,7 @@ class SparseMLPSurvival(BaseSparseMLP):
     """
 
     _is_classifier = False
+    _can_average = False  # Cox's loss compares samples, so outputs cannot be averaged by rows
     _estimator_type = "survival"
 
     def __init__(

@@ -20,6 +20,8 @@ class TargetKind(ABC):
     """From ``y`` to outputs of the network, scores, and what a file stores of it."""
 
     _is_classifier: bool
+    _can_average = True
+    """Whether `fit` may average several networks."""
 
     @abstractmethod
     def _check_target(self, y: Any) -> Array:
