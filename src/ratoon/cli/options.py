@@ -371,7 +371,7 @@ def near(given: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> near("delimeter", KEYS)
+    >>> near("delimitr", KEYS)
     " Did you mean 'delimiter'?"
     """
     found = get_close_matches(given, list(known), n=1)

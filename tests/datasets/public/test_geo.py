@@ -194,5 +194,5 @@ def test_a_name_that_is_nearly_one_of_a_data_set_is_corrected(
     assert main(["train", "GLI-58"]) == 1
     assert "Did you mean the data set 'GLI-85'?" in capsys.readouterr().err
     (tmp_path / "expression.csv").write_text("x")
-    assert main(["train", "expresion.csv"]) == 1
+    assert main(["train", "xpression.csv"]) == 1
     assert "Did you mean 'expression.csv'?" in capsys.readouterr().err
