@@ -33,7 +33,10 @@ def block_lanes(widest: int) -> int:
 
 
 def passes_by_runs(n_in: int, n_out: int, n_connections: int, *, lanes: int, itemsize: int) -> bool:
-    """Whether a layer has its connections a second time, output by output and input by input."""
+    """Whether a layer has its connections a second time, output by output and input by input.
+
+    That is so on processors whose registers hold eight lanes: AVX-512, and AVX2 for float32.
+    """
     most = 2**18 if lanes < 64 else 2**32 - 1
     fits = max(n_in, n_out) * min(lanes, 128) * itemsize <= 2**22
     return lanes >= 32 and n_connections <= most and fits
