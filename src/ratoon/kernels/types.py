@@ -19,14 +19,15 @@ LANES = 8
 def block_lanes(widest: int) -> int:
     """Return the samples computed together in layers of at most ``widest`` neurons.
 
-    Wider minibatches are split into blocks: the rows of a layer then still fit the cache.
+    Wider minibatches are split into blocks: the rows of a layer then still fit the cache.  Without
+    AVX-512 wide blocks gain nothing.
 
     Examples
     --------
-    >>> [block_lanes(widest) for widest in (1000, 4000, 50_000)]
-    [128, 64, 32]
+    >>> block_lanes(50_000)
+    32
     """
-    lanes = 128
+    lanes = 128 if _native.isa_in_use() == "avx512" else 32
     while lanes > 32 and widest * lanes > 2**18:
         lanes //= 2
     return lanes
