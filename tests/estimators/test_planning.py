@@ -8,6 +8,7 @@ import pytest
 from ratoon import SparseMLPClassifier, SparseMLPRegressor
 from ratoon.estimators.planning import measured_speed, workspace_bytes
 from ratoon.evolution import MEST, NeST
+from ratoon.kernels import block_lanes
 from ratoon.network import SparseMLP
 from ratoon.training import Callback
 from tests.processes import IS_SANITIZED, run_python
@@ -90,9 +91,10 @@ print(SparseMLPClassifier((30_000, 30_000), **how).plan(30_000, n_samples=20).pe
 
 
 def test_a_plan_of_wide_minibatches_includes_gradients():
+    block = block_lanes(50)
     one_block, two_blocks, narrow = (
         SparseMLPClassifier((50,), density=0.5, batch_size=size).plan(20, n_samples=1000)
-        for size in (128, 129, 24)
+        for size in (block, block + 1, 24)
     )
     first, last = 500, one_block.n_connections - 500
     more = two_blocks.workspace_bytes - one_block.workspace_bytes
@@ -100,7 +102,7 @@ def test_a_plan_of_wide_minibatches_includes_gradients():
     rows = 20 + 50 + 2 + 2 * 50
     links = 8 * (2 * first + last)  # the output layer is narrow
     assert narrow.workspace_bytes == rows * 24 * 8
-    assert one_block.workspace_bytes == rows * 128 * 8 + links + first * 8
+    assert one_block.workspace_bytes == rows * block * 8 + links + first * 8
 
 
 def test_a_static_network_plans_no_rewiring():

@@ -19,21 +19,25 @@ LANES = 8
 def block_lanes(widest: int) -> int:
     """Return the samples computed together in layers of at most ``widest`` neurons.
 
-    Wider minibatches are split into blocks: the rows of a layer then still fit the cache.
+    Wider minibatches are split into blocks: the rows of a layer then still fit the cache.  Without
+    AVX-512 wide blocks gain nothing.
 
     Examples
     --------
-    >>> [block_lanes(widest) for widest in (1000, 4000, 50_000)]
-    [128, 64, 32]
+    >>> block_lanes(50_000)
+    32
     """
-    lanes = 128
+    lanes = 128 if _native.isa_in_use() == "avx512" else 32
     while lanes > 32 and widest * lanes > 2**18:
         lanes //= 2
     return lanes
 
 
 def passes_by_runs(n_in: int, n_out: int, n_connections: int, *, lanes: int, itemsize: int) -> bool:
-    """Whether a layer has its connections a second time, output by output and input by input."""
+    """Whether a layer has its connections a second time, output by output and input by input.
+
+    That is so on processors whose registers hold eight lanes: AVX-512, and AVX2 for float32.
+    """
     most = 2**18 if lanes < 64 else 2**32 - 1
     fits = max(n_in, n_out) * min(lanes, 128) * itemsize <= 2**22
     return lanes >= 32 and n_connections <= most and fits

@@ -289,7 +289,8 @@ def is_read_sparsely(samples: Any, batch: int) -> bool:
     if not scipy.sparse.issparse(samples):
         return False
     n_rows, n_features = samples.shape
-    return bool(samples.nnz / n_rows * batch < 0.25 * n_features)
+    per_row = samples.nnz / n_rows
+    return bool(per_row * batch < 0.02 * max(batch, LANES) * n_features)
 
 
 def dropout_factors(
