@@ -88,6 +88,7 @@ suppress_warnings = [
 CONTENTS = {
     "Use": [
         "user-guide",
+        "coming-from",
         "command-line",
         "data",
         "small-samples",
@@ -95,7 +96,9 @@ CONTENTS = {
         "survival",
         "wide-data",
         "selecting-features",
+        "explaining",
         "report",
+        "comparing",
         "auto_examples/index",
     ],
     "Research": [
@@ -107,8 +110,8 @@ CONTENTS = {
         "how-a-step-works",
         "decisions",
     ],
-    "Run": ["deploying", "operating", "on-a-cluster", "performance", "reliability"],
-    "Reference": ["api", "file-format"],
+    "Run": ["deploying", "operating", "on-a-cluster", "performance", "reliability", "versions"],
+    "Reference": ["api", "file-format", "file-contents"],
 }
 
 
