@@ -22,6 +22,7 @@ LEAST = {
     "plot_6_from_file_to_page": (r"test accuracy: ([\d.]+)", 0.8),
     "plot_7_inferring_genes": (r"better than linear regression on ([\d.]+) %", 80.0),
     "plot_8_mnist": (r"rigl +last epoch ([\d.]+)", 0.9),
+    "plot_9_survival": (r"held-out samples: ([\d.]+)", 0.6),
 }
 
 
