@@ -88,7 +88,6 @@ suppress_warnings = [
 CONTENTS = {
     "Use": [
         "user-guide",
-        "coming-from",
         "command-line",
         "data",
         "small-samples",
@@ -99,6 +98,7 @@ CONTENTS = {
         "explaining",
         "report",
         "comparing",
+        "coming-from",
         "auto_examples/index",
     ],
     "Research": [
