@@ -95,7 +95,10 @@ CONTENTS = {
         "survival",
         "wide-data",
         "selecting-features",
+        "explaining",
         "report",
+        "comparing",
+        "coming-from",
         "auto_examples/index",
     ],
     "Research": [
@@ -107,8 +110,8 @@ CONTENTS = {
         "how-a-step-works",
         "decisions",
     ],
-    "Run": ["deploying", "operating", "on-a-cluster", "performance", "reliability"],
-    "Reference": ["api", "file-format"],
+    "Run": ["deploying", "operating", "on-a-cluster", "performance", "reliability", "versions"],
+    "Reference": ["api", "file-format", "file-contents"],
 }
 
 

@@ -44,7 +44,7 @@ for evolution in ("static", "rigl"):
         learning_rate_init=0.1,
         learning_rate="cosine",
         batch_size=32,
-        max_iter=10,
+        max_iter=6,
         scale=None,
         random_state=0,
     )
@@ -54,5 +54,5 @@ for evolution in ("static", "rigl"):
 print(model.report_)
 
 # %%
-# RigL grows connections where the gradient is largest, and is ahead from the second epoch on.
+# RigL grows connections where the gradient is largest, and ends more than a point ahead.
 LearningCurveDisplay(curves, ylabel="accuracy on test rows").plot()

@@ -113,6 +113,15 @@ def test_every_link_to_a_file_has_a_target(page):
             assert (page.parent / file).exists(), target
 
 
+def test_every_page_is_in_the_menu_and_on_the_front_page():
+    menu = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in ROOT.glob("docs/*.md"):
+        if page.stem != "index":
+            assert f'"{page.stem}"' in menu, page
+            assert f"({page.name}" in front, page
+
+
 def test_the_readme_fits_two_screens():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
@@ -132,6 +141,7 @@ NOT_LISTED = {
     "Finding",
     "KnownDataset",
     "MIN_COVERAGE",
+    "TIES",
     "can_stay_on_disk",
     "MissingPackageError",
     "data_folder",
@@ -149,6 +159,6 @@ def test_the_api_reference_lists_names_that_exist():
 
 
 def test_the_api_reference_lists_every_public_name():
-    for package in (ratoon, ratoon.datasets):
+    for package in (ratoon, ratoon.datasets, ratoon.survival):
         for name in set(package.__all__) - {"__version__", *NOT_LISTED}:
             assert f"{package.__name__}.{name}" in LISTED

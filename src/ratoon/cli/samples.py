@@ -49,8 +49,8 @@ def read_samples(
 ) -> Dataset:
     """Read a data file and print what the reader decided.
 
-    Columns that ``model`` was told about in training are not taken for features, and give labels
-    and groups where these are needed.
+    Columns that were labels, groups or ignored when ``model`` was trained are not taken for
+    features; labels and groups are read from them where needed.
     """
     if missing not in MISSING:
         raise InvalidParameterError(

@@ -58,7 +58,7 @@ def select(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Rank the features of a data file, and say how stable the ranking is.
+    """Rank the features of a data file, and measure how stable the ranking is.
 
     The table has one line per selected feature: its importance (fraction of
     that of all features) in a model of all samples; its standard deviation over

@@ -119,9 +119,9 @@ class SparseMLPClassifier(ClassifierMixin, BaseSparseMLP):
         exact; ``"paper"``: with, as in the released code of SET; ``"brf"``, ``"fan_in"``,
         ``"small_world"``, ``"scale_free"``: by the function of that name in `ratoon.initialise`.
         Or, those of the first layer, in proportion to how strongly each feature is tied to the
-        target: measured on the training rows by the F statistic (``"f"``), mutual information
-        (``"mutual_info"``) or the lasso's path (``"l1"``), given as one number per feature, or
-        taken from another fitted network.
+        target: measured on the training rows by the F statistic (``"f"``), its square
+        (``"f_squared"``), mutual information (``"mutual_info"``) or the lasso's path (``"l1"``),
+        given as one number per feature, or taken from another fitted network.
     topology : sequence, optional
         First connections, layer by layer: a `ratoon.topology.Topology`, a SciPy matrix (inputs x
         outputs) of any values, or None for a random start.  A matrix inside
