@@ -88,8 +88,8 @@ class Standardisation:
 
     mean: Array
     std: Array  # 0 for a constant feature
-    centres: bool = True
-    clip: float = CLIP  # 0 for none
+    centres: bool
+    clip: float  # 0 for none
 
     @classmethod
     def of_scaling(cls, scaling: Scaling, x: Any, weights: Array) -> Standardisation:
@@ -113,12 +113,12 @@ class Standardisation:
         """Compute means and standard deviations of dense or sparse samples."""
         if scipy.sparse.issparse(x):
             found = feature_statistics(x, weights)
-            return cls(found.mean, found.std, centres=False)
+            return cls(found.mean, found.std, centres=False, clip=CLIP)
         proportion = (weights / weights.sum()).astype(np.float64)
         mean = proportion @ x
         std = np.sqrt(proportion @ np.square(x - mean.astype(x.dtype), dtype=np.float64))
         is_constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
-        return cls(mean, np.where(is_constant, 0.0, std))
+        return cls(mean, np.where(is_constant, 0.0, std), centres=True, clip=CLIP)
 
     @property
     def scaling(self) -> Scaling:
