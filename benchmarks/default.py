@@ -47,6 +47,7 @@ TABLES = (
 REAL = ("Isolet", "COIL20", "madelon", "PCMAC", "BASEHOCK")
 GENERATED = ("dense 200k", "sparse 100k", "noisy 20 classes")
 GROWING = (500, 1500, 2900, 3100, 6000, 20000, 60000)
+GROWING_PRODUCTS = (2900, 3100, 6000, 20000)
 EXAMPLES = """
 examples:
   python benchmarks/default.py --sets tables
@@ -90,6 +91,23 @@ def noisy_classes(n: int) -> tuple[Any, Any]:
     return x.astype(np.float32), y
 
 
+def products(n: int) -> tuple[Any, Any]:
+    """Return 500 features as of madelon: 20 are about two classes, and none of them alone.
+
+    The 32 corners of a cube in 5 dimensions belong to classes at random.  5 features are points
+    near a corner, 15 are sums of these 5; the others are noise.  1 % of the labels are wrong.
+    """
+    rng = np.random.default_rng(0)
+    corners = np.array(np.meshgrid(*[[-2.0, 2.0]] * 5)).reshape(5, -1).T
+    classes, corner = rng.permutation(np.repeat([0, 1], 16)), rng.integers(0, 32, n)
+    spread = rng.uniform(-1, 1, (32, 5, 5))[corner]
+    points = corners[corner] + np.einsum("ni,nij->nj", rng.normal(size=(n, 5)), spread)
+    sums = points @ rng.uniform(-1, 1, (5, 15))
+    x = np.hstack((points, sums, rng.normal(size=(n, 480))))[:, rng.permutation(500)]
+    y = np.where(rng.random(n) < 0.01, 1 - classes[corner], classes[corner])
+    return (x / x.std(axis=0)).astype(np.float32), y
+
+
 def classification() -> tuple[Any, Any]:
     """Return 4,000 x 30 with four classes and 10 % wrong labels."""
     return toys.make_classification(
@@ -111,6 +129,7 @@ MADE: dict[str, Callable[[], tuple[Any, Any]]] = {
     "dense 200k": lambda: dense_non_linear(250_000),
     "sparse 100k": lambda: sparse_linear(125_000),
     "noisy 20 classes": lambda: noisy_classes(25_000),
+    "products": lambda: products(25_000),
 }
 REGRESSION = ("diabetes", "friedman 2k", "friedman 20k")
 
@@ -216,6 +235,7 @@ def names_of(text: str) -> list[str]:
         "real": list(REAL),
         "generated": list(GENERATED),
         "mnist": [f"MNIST:{n}" for n in GROWING],
+        "products": [f"products:{n}" for n in GROWING_PRODUCTS],
     }
     return [name for word in text.split(",") for name in groups.get(word, [word])]
 

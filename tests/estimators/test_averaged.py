@@ -12,6 +12,7 @@ from ratoon.errors import DivergenceError
 from ratoon.estimators import averaged, settings
 from ratoon.estimators.averaged import N_PARTS
 from ratoon.estimators.recipes import Recipe, Shape, n_networks, recipes
+from ratoon.training import Training
 
 
 @pytest.fixture(scope="module")
@@ -212,3 +213,66 @@ def test_no_warning_is_raised(ring):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SparseMLPClassifier(random_state=0).fit(*ring)
+
+
+def interrupted_after(monkeypatch, n_epochs):
+    """Press Ctrl-C after so many epochs of all networks together."""
+    run_epoch, done = Training.run_epoch, []
+
+    def run(training):
+        if len(done) == n_epochs:
+            raise KeyboardInterrupt
+        done.append(training)
+        return run_epoch(training)
+
+    monkeypatch.setattr(Training, "run_epoch", run)
+
+
+def test_an_interrupted_average_has_the_networks_that_were_finished(ring, monkeypatch):
+    x, y = ring
+    n_epochs = recipes(Shape(300, 4, 2))[0].values["max_iter"]
+    interrupted_after(monkeypatch, 2 * n_epochs + 5)
+    model = SparseMLPClassifier(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y)
+    assert model.settings_.n_networks == 2
+    assert model.member_shares_ == {"few features": 1.0}
+    assert model.n_iter_ == n_epochs
+    assert np.isfinite(model.cross_validated_outputs_).all(axis=1).sum() == 2 * 300 / N_PARTS
+    assert model.score(x, y) > 0.9
+
+
+def test_an_interrupted_average_drops_a_kind_that_is_not_finished(ring, monkeypatch):
+    first, second = recipes(Shape(300, 4, 2))
+    few = [Recipe(kind.name, {**kind.values, "max_iter": 3}) for kind in (first, second)]
+    monkeypatch.setattr(averaged, "recipes", lambda shape: few)
+    interrupted_after(monkeypatch, 3 * 8 + 3 * 2)
+    model = SparseMLPClassifier(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*ring)
+    assert model.settings_.n_networks == 8
+    assert model.member_shares_ == {"few features": 1.0}
+
+
+def test_an_interrupted_first_network_keeps_its_epochs(ring, monkeypatch):
+    x, y = ring
+    interrupted_after(monkeypatch, 20)
+    model = SparseMLPClassifier(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y)
+    assert model.n_iter_ == 20
+    assert model.settings_.n_networks == 1
+    assert model.score(x, y) > 0.8
+    interrupted_after(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        SparseMLPClassifier(random_state=0).fit(x, y)
+
+
+@pytest.mark.parametrize("n_epochs", [0, 1])
+def test_an_interrupted_trial_leaves_nothing(ring, monkeypatch, n_epochs):
+    monkeypatch.setattr(averaged, "WORK", 1.0)
+    interrupted_after(monkeypatch, n_epochs)
+    model = SparseMLPClassifier(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*ring)
+    assert not hasattr(model, "network_")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
@@ -17,9 +17,11 @@ from ratoon.committee.calibration import best_temperature, boundary_shift
 from ratoon.committee.members import (
     Design,
     Member,
+    MemberKind,
     fit_members,
 )
 from ratoon.committee.problem import Problem, Standardisation, take_rows
+from ratoon.kernels import Scaling
 from ratoon.layers import SparseLayer
 from ratoon.network import SparseMLP
 from ratoon.rng import derive_generator
@@ -64,14 +66,28 @@ class Committee:
     temperature: float  # the factor that turns outputs into logits; already in the network
 
 
-def fit_committee(problem: Problem, seed: int) -> Committee:
+def fit_committee(
+    problem: Problem,
+    seed: int,
+    *,
+    scaling: Scaling | None = None,
+    candidates: Callable[[MemberKind], bool] | None = None,
+) -> Committee:
     """Cross-validate all members, refit those with a large enough share, merge them.
+
+    A ``scaling`` replaces the standardisation by the samples; ``candidates`` says which members are
+    fitted at all.
 
     The strength of features is recomputed in every fold: validation errors would be too small
     for features selected with the help of the validation samples.
     """
     design = Design.for_problem(problem)
-    standardisation = Standardisation.fit(problem.x, problem.weights)
+    if candidates is not None:
+        design = replace(design, kinds=tuple(filter(candidates, design.kinds)))
+    if scaling is None:
+        standardisation = Standardisation.fit(problem.x, problem.weights)
+    else:
+        standardisation = Standardisation.of_scaling(scaling, problem.x, problem.weights)
     z = standardisation.transform(problem.x)
     z = z if scipy.sparse.issparse(z) else np.asfortranarray(z)
     validated = _validated_outputs(problem)

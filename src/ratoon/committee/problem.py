@@ -88,25 +88,43 @@ class Standardisation:
 
     mean: Array
     std: Array  # 0 for a constant feature
-    centres: bool = True
+    centres: bool
+    clip: float  # 0 for none
+
+    @classmethod
+    def of_scaling(cls, scaling: Scaling, x: Any, weights: Array) -> Standardisation:
+        """Return a scaling that is given; where it does not centre, the means are those of x.
+
+        Examples
+        --------
+        >>> scaling = Scaling(np.array([1.0, 5.0]), np.array([0.5, 0.0]), 0.0)
+        >>> x = np.array([[0.0, 5.0], [9.0, 5.0]], dtype=np.float32)
+        >>> Standardisation.of_scaling(scaling, x, np.ones(2)).transform(x).tolist()
+        [[-0.5, 0.0], [4.0, 0.0]]
+        """
+        factors = np.asarray(scaling.scale, dtype=np.float64)
+        std = np.divide(1.0, factors, out=np.zeros_like(factors), where=factors > 0)
+        centres = scaling.shift is not None
+        mean = scaling.shift if centres else (weights / weights.sum()) @ x
+        return cls(np.asarray(mean, dtype=np.float64), std, centres, scaling.clip)
 
     @classmethod
     def fit(cls, x: Any, weights: Array) -> Standardisation:
         """Compute means and standard deviations of dense or sparse samples."""
         if scipy.sparse.issparse(x):
             found = feature_statistics(x, weights)
-            return cls(found.mean, found.std, centres=False)
+            return cls(found.mean, found.std, centres=False, clip=CLIP)
         proportion = (weights / weights.sum()).astype(np.float64)
         mean = proportion @ x
         std = np.sqrt(proportion @ np.square(x - mean.astype(x.dtype), dtype=np.float64))
         is_constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
-        return cls(mean, np.where(is_constant, 0.0, std))
+        return cls(mean, np.where(is_constant, 0.0, std), centres=True, clip=CLIP)
 
     @property
     def scaling(self) -> Scaling:
         """The same standardisation as the input scaling of a network."""
         factors = np.divide(1.0, self.std, out=np.zeros_like(self.std), where=self.std > 0)
-        return Scaling(self.mean if self.centres else None, factors, CLIP)
+        return Scaling(self.mean if self.centres else None, factors, self.clip)
 
     @property
     def remaining_mean(self) -> NDArray[np.float64] | None:
@@ -123,12 +141,13 @@ class Standardisation:
         [[-1.0, 0.0], [1.0, 0.0]]
         """
         factors = np.asarray(self.scaling.scale, dtype=np.float32)
+        clip = self.clip or np.inf
         if scipy.sparse.issparse(x):
             z = scale_csr(x, None, factors)
-            np.clip(z.data, -CLIP, CLIP, out=z.data)
+            np.clip(z.data, -clip, clip, out=z.data)
             return z
         z = (x - self.mean.astype(np.float32)) * factors
-        return np.asarray(np.clip(z, -CLIP, CLIP), dtype=np.float32)
+        return np.asarray(np.clip(z, -clip, clip), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)

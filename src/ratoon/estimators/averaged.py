@@ -1,8 +1,9 @@
 """The default for many samples: train networks of several kinds, and average them.
 
 Every network holds back another part of the rows.  That part keeps its best epoch, and the parts of
-all networks together weigh the kinds: none is wanted that memorises.  The average is merged into
-one network.  `ratoon.estimators.recipes` has the kinds.
+all networks together weigh the kinds: none is wanted that memorises.  A network that is solved for
+in closed form on a part of the rows is averaged with them.  The average is merged into one network.
+`ratoon.estimators.recipes` has the kinds, `ratoon.estimators.solved` the closed form.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ratoon.estimators.recipes import (
     recipes,
 )
 from ratoon.estimators.settings import FitCall, Settings, resolve
+from ratoon.estimators.solved import NAME, Solved, solve_part, suits_part
 from ratoon.history import History
 from ratoon.kernels import Scaling
 from ratoon.losses import mean_loss
@@ -65,6 +67,16 @@ SHARES = np.linspace(0.0, 1.0, 11)
 MOST_WEIGHED = 5_000
 
 
+class Trained(NamedTuple):
+    """A network, its history, and outputs and score for rows that it did not see."""
+
+    network: SparseMLP
+    history: History
+    outputs: Array
+    score: float
+    is_interrupted: bool
+
+
 @dataclass
 class Kind:
     """Networks of one recipe, with their outputs for the rows that each did not see."""
@@ -74,11 +86,13 @@ class Kind:
     networks: list[SparseMLP]
     histories: list[History]
     outputs: Array
+    is_interrupted: bool = False
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether there is no hidden layer."""
-        return not self.settings.hidden_layer_sizes
+    def add(self, trained: Trained) -> None:
+        """Add a network."""
+        self.networks.append(trained.network)
+        self.histories.append(trained.history)
+        self.outputs = np.concatenate((self.outputs, trained.outputs))
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,8 @@ class Average:
         Share of every kind by name.
     outputs : ndarray of shape (n_samples, n_outputs)
         Outputs for rows from networks that did not see them; NaN for rows that all saw.
+    is_interrupted : bool
+        Whether Ctrl-C was pressed before all networks were trained.
     """
 
     network: SparseMLP
@@ -104,6 +120,7 @@ class Average:
     history: History
     shares: dict[str, float]
     outputs: Array
+    is_interrupted: bool = False
 
 
 def fit_average(
@@ -120,15 +137,37 @@ def fit_average(
     most = min(n_networks(recipe, shape) for recipe in wanted)
     number = max(1, min(most, int(share)))
     parts = _parts(labelled, estimator._strata(labelled.y), number, seed)
-    kinds = [kind for recipe in wanted if (kind := fit.kind(recipe, parts)) is not None]
+    kinds: list[Kind] = []
+    is_interrupted = False
+    for recipe in wanted:
+        kind = fit.kind(recipe, parts)
+        if kind is None:
+            continue
+        is_interrupted = kind.is_interrupted
+        if not is_interrupted:
+            kinds.append(kind)
+            continue
+        if not kinds and kind.networks:
+            kinds, parts = [kind], parts[: len(kind.networks)]
+        if not kinds:
+            raise KeyboardInterrupt
+        break
     if not kinds:
         raise DivergenceError(
             "training diverged with every kind of network.\n"
             "  Scale the features, remove outliers, or set `learning_rate_init`."
         )
     seen = np.concatenate(parts)
-    shares, temperature = fit.weigh(kinds, seen)
-    return _averaged(kinds, shares, temperature, seen, labelled.n_samples)
+    shares, temperature = fit.weigh([kind.outputs for kind in kinds], seen)
+    solved = None
+    if not is_interrupted:
+        try:
+            solved = fit.solved(parts)
+        except KeyboardInterrupt:
+            is_interrupted = True
+    average = _averaged(kinds, shares, temperature, seen, labelled.n_samples)
+    average = average if solved is None else fit.with_solved(average, solved)
+    return replace(average, is_interrupted=is_interrupted)
 
 
 @dataclass(frozen=True)
@@ -156,18 +195,58 @@ class _Fit:
                 trained = self._train(self.labelled, settings, held, number)
             except DivergenceError:
                 return None
-            network, history, outputs, score = trained
-            found.networks.append(network)
-            found.histories.append(history)
-            found.outputs = np.concatenate((found.outputs, outputs))
-            if self.estimator.verbose:
-                print(
-                    f"network {number + 1} of {len(parts)} ({recipe.name}):"
-                    f" validation score {score:.4f}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            except KeyboardInterrupt:
+                found.is_interrupted = True
+                return found
+            if not (trained.is_interrupted and found.networks):
+                found.add(trained)
+            if trained.is_interrupted:
+                found.is_interrupted = True
+                return found
+            self._print(f"network {number + 1} of {len(parts)} ({recipe.name})", trained.score)
         return found
+
+    def _print(self, what: str, score: float) -> None:
+        if self.estimator.verbose:
+            print(f"{what}: validation score {score:.4f}", file=sys.stderr, flush=True)
+
+    def solved(self, parts: Sequence[Rows]) -> Solved | None:
+        """Solve for a network, where that suits the data."""
+        estimator = self.estimator
+        if not suits_part(self.shape, estimator._loss()):
+            return None
+        found = solve_part(estimator, self.labelled, parts, self.scaling, self.seed)
+        if found is not None and estimator.verbose:
+            validation = estimator._validation(self.labelled, found.held, None, found.network)
+            assert validation is not None
+            score = estimator._score(found.outputs, validation)
+            self._print(f"{NAME} with {found.n_rows:,} rows", score)
+        return found
+
+    def with_solved(self, average: Average, solved: Solved) -> Average:
+        """Let the rows that the solved network did not see weigh it against the average."""
+        both = [average.outputs[solved.held], solved.outputs]
+        (share, of_solved), factor = self.weigh(both, solved.held)
+        shares = {name: float(share * old) for name, old in average.shares.items()}
+        shares[NAME] = float(of_solved)
+        if of_solved == 0:
+            return replace(average, shares=shares)
+        networks, factors = [solved.network], [factor * of_solved]
+        settings = average.settings
+        n_trained = settings.n_networks if share > 0 else 0
+        if n_trained:
+            networks, factors = [average.network, *networks], [factor * share, *factors]
+        network = merge(networks, factors)
+        outputs = np.full_like(average.outputs, np.nan)
+        outputs[solved.held] = factor * (share * both[0] + of_solved * both[1])
+        settings = replace(_of_merged(settings, network), n_networks=n_trained + 1, n_solved=1)
+        history = History(
+            [
+                replace(record, n_connections=network.n_connections, density=network.density)
+                for record in average.history
+            ]
+        )
+        return Average(network, settings, history, shares, outputs)
 
     def chosen_by_trial(self, wanted: Sequence[Recipe]) -> list[Recipe]:
         """Train on a part of the rows for a few epochs, and return the recipes worth training.
@@ -186,9 +265,12 @@ class _Fit:
             settings = self._settings(recipe)
             settings = replace(settings, max_iter=min(settings.max_iter, most))
             try:
-                *_, scores[recipe] = self._train(small, settings, held, 0)
+                trained = self._train(small, settings, held, 0)
             except DivergenceError:
                 continue
+            if trained.is_interrupted:
+                raise KeyboardInterrupt
+            scores[recipe] = trained.score
         tried = [recipe for recipe in wanted if recipe in scores]
         if not tried:
             return list(wanted)
@@ -199,12 +281,11 @@ class _Fit:
         linear = tried[-1]
         return [best, linear] if best != linear and scores[linear] >= scores[best] else [best]
 
-    def _train(
-        self, labelled: Labelled, settings: Settings, held: Rows, number: int
-    ) -> tuple[SparseMLP, History, Array, float]:
+    def _train(self, labelled: Labelled, settings: Settings, held: Rows, number: int) -> Trained:
         """Train a network without the held rows; return it with outputs and score for these.
 
         The loss chooses the epoch where rows are few: their accuracy would be best at random.
+        Ctrl-C after the first epoch ends the training.
         """
         estimator = self.estimator
         widths = settings.hidden_layer_sizes
@@ -218,7 +299,13 @@ class _Fit:
         training = estimator._training(labelled, held, validation, settings, state, [])
         if held.size < MANY_HELD:
             training.scorer = None
-        training.run(restore_best=False)
+        is_interrupted = False
+        try:
+            training.run(restore_best=False)
+        except KeyboardInterrupt:
+            if not len(state.history):
+                raise
+            is_interrupted = True
         outputs = state.best.outputs(labelled.x[held], n_threads=settings.n_threads)
         if not np.isfinite(outputs).all():
             raise DivergenceError("outputs are not finite")
@@ -226,18 +313,18 @@ class _Fit:
         history = state.history
         if training.scorer is None:  # scores in the history are of another kind
             history = History([replace(record, validation_score=None) for record in history])
-        return state.best, history, outputs.astype(np.float64), score
+        return Trained(state.best, history, outputs.astype(np.float64), score, is_interrupted)
 
-    def weigh(self, kinds: Sequence[Kind], seen: Rows) -> tuple[Array, float]:
-        """Return the shares of the kinds, and a factor of the outputs, with the smallest loss."""
+    def weigh(self, candidates: Sequence[Array], seen: Rows) -> tuple[Array, float]:
+        """Return the shares of outputs for rows, and a factor, with the smallest loss."""
         estimator, loss = self.estimator, self.estimator._loss()
         rows = derive_generator(self.seed, "weigh").permutation(seen.size)[:MOST_WEIGHED]
         part = self.labelled.take(seen[rows])
         targets, weights = estimator._encode(part.y, 0.0, "y"), estimator._weigh(part)
-        outputs = np.stack([kind.outputs[rows] for kind in kinds])
+        outputs = np.stack([candidate[rows] for candidate in candidates])
         factors = TEMPERATURES if loss.endswith("cross_entropy") else np.ones(1)
-        best = (np.inf, np.ones(len(kinds)), 1.0)
-        for shares in product(SHARES, repeat=len(kinds)):
+        best = (np.inf, np.ones(len(candidates)), 1.0)
+        for shares in product(SHARES, repeat=len(candidates)):
             if not np.isclose(sum(shares), 1.0):
                 continue
             mixture = np.tensordot(shares, outputs, axes=1)
@@ -281,15 +368,18 @@ def _averaged(
     outputs = np.full((n_samples, network.widths[-1]), np.nan)
     outputs[seen] = temperature * sum(share * kind.outputs for kind, share in kept)
     main = max(kept, key=lambda one: one[1])[0]
-    settings = replace(
-        main.settings,
+    settings = replace(_of_merged(main.settings, network), n_networks=len(networks))
+    names = {kind.recipe.name: float(share) for kind, share in zip(kinds, shares, strict=True)}
+    return Average(network, settings, _mean_history(main.histories, network), names, outputs)
+
+
+def _of_merged(settings: Settings, network: SparseMLP) -> Settings:
+    return replace(
+        settings,
         hidden_layer_sizes=network.widths[1:-1],
         given_topology=(True,) * len(network.layers),
         connections=tuple(layer.n_connections for layer in network.layers),
-        n_networks=len(networks),
     )
-    names = {kind.recipe.name: float(share) for kind, share in zip(kinds, shares, strict=True)}
-    return Average(network, settings, _mean_history(main.histories, network), names, outputs)
 
 
 def _mean_history(histories: Sequence[History], network: SparseMLP) -> History:

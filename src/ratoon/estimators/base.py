@@ -273,6 +273,8 @@ class BaseSparseMLP(
         self._publish(state)
         self.cross_validated_outputs_ = average.outputs
         self.member_shares_ = average.shares
+        if average.is_interrupted:
+            raise KeyboardInterrupt  # the networks that were finished can be used
         self._learn_associations(labelled, None, one_epoch=False)
         self._finished(labelled)
         return self

@@ -84,6 +84,8 @@ class Settings:
         Whether `fit` tries several kinds of networks and averages them.
     n_networks : int
         Networks that were averaged.
+    n_solved : int
+        Those of them that were solved for in closed form.
 
     Other fields have the names and meanings of the estimator's parameters.
     """
@@ -126,6 +128,7 @@ class Settings:
     augment: Augment | None = None
     averages: bool = False
     n_networks: int = 1
+    n_solved: int = 0
     prepare: Prepare | None = None
 
     @property
@@ -182,9 +185,11 @@ class Settings:
         known = OPTIMIZERS.get(self.solver)
         name = self.solver if known is None else known.__name__
         if self.averages:
-            return (
-                f"trained {count_of(self.n_networks, 'network')} with {name}, because {self.reason}"
-            )
+            n_trained = self.n_networks - self.n_solved
+            parts = [f"trained {count_of(n_trained, 'network')} with {name}"] if n_trained else []
+            if self.n_solved:
+                parts.append(f"solved for {count_of(self.n_solved, 'network')} in closed form")
+            return f"{' and '.join(parts)}, because {self.reason}"
         return (
             f"{before}trained for {epochs(n_epochs)} with {name} (learning rate"
             f" {self.learning_rate_init:g}, batches of {self.batch_size}), because {self.reason}"
