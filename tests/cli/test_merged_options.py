@@ -22,11 +22,11 @@ SURVIVAL = ["--time", "months", "--event", "status", "--group", "batch"]
 def files(tmp_path_factory):
     """Return a folder with data files of classes and of survival times, and a model of each."""
     folder = tmp_path_factory.mktemp("merged")
-    data, _ = make_microarray(48, 60, n_informative=8, random_state=0)
+    data, _ = make_microarray(48, 120, n_informative=8, random_state=0)
     x = np.asarray(data.X)
     genes = pd.DataFrame(
         np.exp2(x + 8).round(2),
-        columns=[f"G{j}" for j in range(60)],
+        columns=[f"G{j}" for j in range(120)],
         index=[f"S{k}" for k in range(48)],
     )
     genes.index.name = "sample"
@@ -108,7 +108,7 @@ def test_the_page_of_training_samples_shows_risks_of_models_without_them(files):
     model = ratoon.load(files / "survival.ratoon")
     data = read(files / "survival.csv", group="batch", time="months", event="status")
     assert "by models that were trained without it" in " ".join(text.split())
-    assert f"{model.score(data.X, data.y):.3f}</dd>" not in text
+    assert f"{model.score(data, data.y):.3f}</dd>" not in text
 
     page = files / "again.html"
     called = ["report", str(files / "survival.ratoon"), str(files / "survival.csv")]

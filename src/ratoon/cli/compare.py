@@ -259,7 +259,8 @@ def _note_on_p(values: list[float | None], n_splits: int) -> None:
     print_note(CORRECTION)
     if n_splits < LEAST_SPLITS:
         print_note(
-            f"p is -: {count(n_splits, 'split')} {'is' if n_splits == 1 else 'are'} too few; at least {LEAST_SPLITS} are needed."
+            f"p is -: {count(n_splits, 'split')} {'is' if n_splits == 1 else 'are'} too few; at"
+            f" least {LEAST_SPLITS} are needed."
         )
     elif any(p is None or p != p for p in values):
         print_note(

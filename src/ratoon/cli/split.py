@@ -90,7 +90,8 @@ def train_split(
     )
     if is_first and not quiet:
         print_note(
-            f"{count(world.size, 'rank')} {'holds' if world.size == 1 else 'hold'} {count(network.n_parts, 'part')} of"
+            f"{count(world.size, 'rank')} {'holds' if world.size == 1 else 'hold'}"
+            f" {count(network.n_parts, 'part')} of"
             f" {' - '.join(f'{width:,}' for width in job.widths)}. If one is killed, all end: the"
             f" same command with --resume continues from {folder}, on any number of ranks."
         )
