@@ -107,7 +107,7 @@ def test_the_page_of_training_samples_shows_risks_of_models_without_them(files):
     text = (files / "survival.html").read_text(encoding="utf-8")
     model = ratoon.load(files / "survival.ratoon")
     data = read(files / "survival.csv", group="batch", time="months", event="status")
-    assert "by models that were trained without it" in " ".join(text.split())
+    assert "of models that were trained without it" in " ".join(text.split())
     assert f"{model.score(data, data.y):.3f}</dd>" not in text
 
     page = files / "again.html"
@@ -173,3 +173,12 @@ def test_split_networks_refuse_a_preparation(files, tmp_path, capsys):
     called = ["train", str(files / "genes.csv"), "--label", "outcome", "--read", "ignore=batch"]
     assert main([*called, "--log2", "yes", *given]) == 1
     assert "--log2" in capsys.readouterr().err
+
+
+def test_survival_times_are_labels_for_data_show(files, capsys):
+    given = ("time=months", "event=status", "group=batch")
+    names = [one for name in given for one in ("--read", name)]
+    assert main(["data", "show", str(files / "survival.csv"), *names]) == 0
+    found = capsys.readouterr().out
+    assert "survival: time from 'months'" in found
+    assert "labels      none" not in found
