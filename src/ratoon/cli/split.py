@@ -126,6 +126,8 @@ def load_split(folder: Path, communicator: Any | None = None) -> Any:
     from ratoon.storage import read_document
 
     path = folder / ESTIMATOR
+    if not path.exists() and not SplitFolder(folder).exists:
+        raise FormatError(f"{folder} is a folder without a network, not a regular file.")
     if not path.exists():
         raise FormatError(
             f"{folder} has no {ESTIMATOR}: its training has not ended.\n"
