@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 
 def test_inspect_shows_layers_history_and_features(ratoon, model):
     outcome = ratoon("inspect", model, "--top", "3")
