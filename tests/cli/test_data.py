@@ -67,7 +67,7 @@ def test_public_sets_are_listed(ratoon):
 
 
 def test_fetching_prints_the_path_of_the_file(ratoon, monkeypatch, tmp_path):
-    monkeypatch.setattr(datasets, "fetch", lambda name: tmp_path / f"{name}.mat")
+    monkeypatch.setattr(datasets, "fetch", lambda name, **_: tmp_path / f"{name}.mat")
     assert f"GLI-85 is in {tmp_path}" in ratoon("data", "fetch", "GLI-85").err
 
 

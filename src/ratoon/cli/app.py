@@ -64,27 +64,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (
-    demo.demo,
-    train.train,
-    predict.predict,
-    predict.evaluate,
-    inspect.inspect,
-    select.select,
-    explain.explain,
-    enrich.enrich,
-    compare.compare,
-    compare.compare_strategies,
-    report.report,
-    export.export,
-    export.slim,
-    serve.serve,
-    reproduce.reproduce,
-    cost.plan,
-    cost.bench,
-):
-    app.command(command.__name__.replace("_", "-"), cls=CLASSES.get(command))(guarded(command))
-app.add_typer(data.app, name="data")
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Train and predict": (demo.demo, train.train, predict.predict, predict.evaluate),
+    "Models and features": (
+        report.report,
+        inspect.inspect,
+        explain.explain,
+        enrich.enrich,
+        select.select,
+    ),
+    "Compare": (compare.compare, compare.compare_strategies, reproduce.reproduce),
+    "Deploy a model": (export.export, export.slim, serve.serve),
+    "Data and computer": (cost.plan, cost.bench),
+}
+"""Commands by their heading in the help."""
+
+for heading, commands in COMMANDS.items():
+    for command in commands:
+        app.command(
+            command.__name__.replace("_", "-"),
+            cls=CLASSES.get(command),
+            rich_help_panel=heading,
+        )(guarded(command))
+app.add_typer(data.app, name="data", rich_help_panel="Data and computer")
 
 
 def _show_version(asked: bool) -> None:

@@ -30,7 +30,7 @@ from ratoon.cli.options import (
 )
 from ratoon.cli.output import check_picture, check_report, save_picture
 from ratoon.cli.repeat import command_line
-from ratoon.cli.samples import read_samples, with_classes, with_labels
+from ratoon.cli.samples import read_samples, with_classes, with_labels, without_groups
 from ratoon.cli.terminal import (
     count,
     megabytes,
@@ -258,7 +258,10 @@ def _note_on_p(values: list[float | None], n_splits: int) -> None:
 
     print_note(CORRECTION)
     if n_splits < LEAST_SPLITS:
-        print_note(f"p is -: {n_splits} splits are too few; at least {LEAST_SPLITS} are needed.")
+        print_note(
+            f"p is -: {count(n_splits, 'split')} {'is' if n_splits == 1 else 'are'} too few; at"
+            f" least {LEAST_SPLITS} are needed."
+        )
     elif any(p is None or p != p for p in values):
         print_note(
             "p is - where fewer than"
@@ -343,6 +346,7 @@ def compare_strategies(
     ],
     label: LabelOption = None,
     missing: MissingOption = "error",
+    reading: ReadingOption = None,
     strategies: Annotated[
         str | None,
         typer.Option(
@@ -404,7 +408,7 @@ def compare_strategies(
         check_picture(plot)
     if report is not None:
         check_report(report)
-    x, y = _strategy_samples(data, label, missing, quiet=quiet)
+    x, y = _strategy_samples(data, label, missing, reading, quiet=quiet)
     if epsilon <= 0 or learning_rate <= 0:
         raise InvalidParameterError("--epsilon and --learning-rate must be positive.")
     with importing_from_here():
@@ -453,14 +457,14 @@ def compare_strategies(
 
 
 def _strategy_samples(
-    data: Path, label: str | None, missing: str, *, quiet: bool
+    data: Path, label: str | None, missing: str, reading: list[str] | None, *, quiet: bool
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    if str(data) == DIGITS and not data.exists():
+    if str(data) == DIGITS and not data.exists() and label is None and not reading:
         from ratoon.experiments.strategies import digits
 
         return digits()
-    samples = read_samples(data, label, missing, quiet=quiet, task="classify")
-    samples = with_classes(with_labels(samples, data), data)
+    samples = read_samples(data, label, missing, quiet=quiet, task="classify", reading=reading)
+    samples = without_groups(with_classes(with_labels(samples, data), data), data)
     assert samples.y is not None
     return np.asarray(samples.X.toarray() if samples.is_sparse else samples.X), samples.y
 

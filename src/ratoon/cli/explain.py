@@ -21,7 +21,7 @@ from ratoon.cli.options import (
     input_errors,
 )
 from ratoon.cli.output import check_file, check_picture, save_picture, write_csv
-from ratoon.cli.samples import load_model, matched, read_samples, task_of
+from ratoon.cli.samples import load_model, matched, read_samples
 from ratoon.cli.terminal import count, print_json, print_note, print_table
 from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.errors import InvalidParameterError
@@ -77,7 +77,7 @@ def explain(
         check_picture(picture)
     estimator = load_model(model)
     samples = read_samples(
-        data, label, missing, quiet=quiet or as_json, task=task_of(estimator), reading=reading
+        data, label, missing, quiet=quiet or as_json, reading=reading, model=estimator
     )
     samples = matched(
         estimator,
@@ -88,17 +88,17 @@ def explain(
         quiet=quiet or as_json,
     )
     n_all = samples.n_samples
+    rows = list(range(n_all))
     if sample:
-        samples = samples.take([_row_of(name, samples, data) for name in sample])
+        rows = [_row_of(name, samples, data) for name in sample]
     elif output is None and not as_json:
-        samples = samples.take(list(range(min(SHOWN, n_all))))
+        rows = rows[:SHOWN]
     if samples.sample_names is None:
-        numbers = tuple(str(row + 1) for row in range(samples.n_samples))
-        names = tuple(sample) if sample else numbers
+        names = tuple(sample) if sample else tuple(str(row + 1) for row in rows)
     else:
-        names = samples.sample_names
+        names = tuple(samples.sample_names[row] for row in rows)
     with input_errors():
-        found = estimator.explain(samples, target=target)
+        found = estimator.explain(samples, target=target, rows=rows)
         tops = [found.top(top, row) for row in range(found.n_samples)]
     if picture is not None:
         from ratoon.report import ContributionDisplay

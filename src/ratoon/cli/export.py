@@ -18,7 +18,14 @@ from ratoon.cli.options import (
     input_errors,
 )
 from ratoon.cli.output import check_file
-from ratoon.cli.samples import load_model, matched, read_samples, task_of, with_labels
+from ratoon.cli.samples import (
+    load_model,
+    matched,
+    read_samples,
+    score_name,
+    task_of,
+    with_labels,
+)
 from ratoon.cli.terminal import count, megabytes, print_json, print_note, print_table
 from ratoon.datasets import MIN_COVERAGE
 from ratoon.errors import InvalidParameterError
@@ -98,7 +105,14 @@ def slim(
     estimator = load_model(model)
     quiet = quiet or as_json
     samples = read_samples(
-        data, label, missing, quiet=quiet, task=task_of(estimator), reading=reading
+        data,
+        label,
+        missing,
+        quiet=quiet,
+        task=task_of(estimator),
+        reading=reading,
+        model=estimator,
+        needs_labels=True,
     )
     samples = matched(
         estimator,
@@ -121,7 +135,7 @@ def _show(rows: list[Any], estimator: Any, n_samples: int, *, as_json: bool) -> 
     if as_json:
         print_json([vars(row) for row in rows])
         return
-    score = "accuracy" if hasattr(estimator, "classes_") else "R squared"
+    score = score_name(estimator)
     print_table(
         f"copies of the model, scored on {count(n_samples, 'sample')}",
         ["removed", "weights", "connections", "file", score, "as the model"],

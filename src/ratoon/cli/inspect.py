@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from ratoon.cli.options import JsonOption, ModelFile
-from ratoon.cli.samples import how_it_was_fitted, load_model
+from ratoon.cli.samples import how_it_was_fitted, load_model, print_preparation
 from ratoon.cli.select import statistics_cells
 from ratoon.cli.terminal import (
     density_text,
@@ -55,6 +55,7 @@ def inspect(
         f"{facts['estimator']}, {how_it_was_fitted(estimator)};"
         f" file of {megabytes(facts['file_bytes'])}"
     )
+    print_preparation(estimator)
     columns = ["layer", "connections", "requested", "density", "in degree", "out degree"]
     print_table(
         "layers",
@@ -145,6 +146,7 @@ def describe(estimator: Any, top: int) -> dict[str, Any]:
         "epochs": estimator.n_iter_,
         "loss": estimator.loss_,
         "classes": [str(c) for c in getattr(estimator, "classes_", [])],
+        "preparation": [] if estimator.preparation_ is None else estimator.preparation_.describe(),
         "layers": layers,
         "ranking": {
             "rows": ranking.rows,

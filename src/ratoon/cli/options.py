@@ -396,6 +396,8 @@ _OPTION_OF = {
     "n_repeats": "--repeats",
     "n_features_to_select": "-k",
     "topology": "--groups",
+    "prepare": "the preparation (--log2, --normalize, --center-groups)",
+    "duplicate_features": "--duplicates",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
@@ -421,7 +423,7 @@ _OWN_OPTIONS = {
     **{name: f"--{name}" for name in ("group", "time", "event")},
 }
 _TASK_OF = {task: name for name, task in TASKS.items()}
-_ESTIMATOR = re.compile(r"^(?:Sparse\w+|BaseSparse\w+): ")
+_ESTIMATOR = re.compile(r"^(?:Sparse\w+: |BaseSparse\w+: |read: (?=`duplicate_f))")
 _OR_NONE = re.compile(r"\b(must be(?: one of)?) None, ")
 _PARAMETER = re.compile(rf"`({'|'.join(_OPTION_OF)})(?:=([^`\s]+))?`")
 # A path may contain an equals sign as well: only a whole word counts.

@@ -7,6 +7,8 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
+from ratoon.datasets import Dataset
+
 ARGUMENTS: ContextVar[list[str] | None] = ContextVar("ARGUMENTS", default=None)
 """Arguments of the command that runs, where they are not those of the process."""
 
@@ -18,7 +20,7 @@ def command_line() -> str:
 
 
 def training_code(
-    estimator: Any, reading: str, *, test: float, seed: int, cv: str, is_classifier: bool
+    estimator: Any, reading: str, samples: Dataset, *, test: float, seed: int, cv: str
 ) -> str:
     """Return Python code that repeats a training and its score.
 
@@ -28,19 +30,20 @@ def training_code(
         With the parameters of the training.
     reading : str
         Expression that reads the data.
+    samples : Dataset
+        The samples, whose labels and groups determine the split.
     test : float
         Fraction of the samples that was held out; 0 for none.
     seed : int
         Seed of the split and of the folds.
     cv : str
         Cross-validation, or ``none``.
-    is_classifier : bool
-        Whether the split was stratified by class.
     """
     from ratoon.report.sections.repeat import constructor
 
     made = constructor(estimator)
-    imports = [f"from ratoon import {type(estimator).__name__}"]
+    used = ["Prepare"] if "prepare=Prepare(" in made else []
+    imports = [f"from ratoon import {', '.join([*used, type(estimator).__name__])}"]
     imports.append(f"from ratoon.datasets import {reading.partition('(')[0]}")
     folds = cv not in ("none", "own")
     names = [*(["cross_validate"] if folds else []), *(["split_rows"] if test else [])]
@@ -49,8 +52,11 @@ def training_code(
     lines = [*imports, "", f"data = {reading}"]
     training = "data"
     if test:
-        how = "" if is_classifier else ", stratify=False"
-        lines.append(f"rows, held_out = split_rows(data.y, {test!r}, seed={seed}{how})")
+        how = "" if samples.groups is None else ", groups=data.groups"
+        if samples.class_names is None and not samples.is_survival:
+            how += ", stratify=False"
+        y = "data.y['event'].astype(int)" if samples.is_survival else "data.y"
+        lines.append(f"rows, held_out = split_rows({y}, {test!r}, seed={seed}{how})")
         lines.append("training, test = data.take(rows), data.take(held_out)")
         training = "training"
     lines.append(f"model = {made}")

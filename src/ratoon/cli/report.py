@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +102,9 @@ def report(
         estimator, samples, data, min_coverage=min_coverage, id_map=id_map, quiet=quiet
     )
     with input_errors():
-        selector = None if stability is None else _selector(samples, stability, top, data)
+        selector = (
+            None if stability is None else _selector(estimator, samples, stability, top, data)
+        )
         estimate = _estimate(estimator, samples, cv, seed, held_out=held_out, quiet=quiet)
         ranking = estimator.ranking_ if selector is None else selector.ranked_
         extras = _extras(ranking, gene_sets, quiet=quiet)
@@ -133,10 +136,12 @@ def _extras(ranking: Any, gene_sets: Path | None, *, quiet: bool) -> dict[str, A
     return {"pathways": found}
 
 
-def _selector(samples: Dataset, n_networks: int, top: int, path: Path) -> Any:
+def _selector(estimator: Any, samples: Dataset, n_networks: int, top: int, path: Path) -> Any:
     from ratoon import SparseFeatureSelector
 
     samples = with_labels(samples, path)
+    if estimator.preparation_ is not None:
+        samples = replace(samples, X=estimator._read_prepared(samples).values())
     k = min(top, samples.n_features)
     return SparseFeatureSelector(k, n_repeats=n_networks, random_state=0).fit(samples, samples.y)
 
@@ -186,6 +191,15 @@ def report_training(
         held_out=held_out is not None,
         training=None if held_out is None else training,
         estimate=estimate,
+        extras=_risks_left_out(estimator, training) if held_out is None else {},
     )
     if not quiet:
         print_note(f"The report is in {path}.")
+
+
+def _risks_left_out(estimator: Any, training: Dataset) -> dict[str, Any]:
+    """Return the risks of training samples by models trained without them, if there are any."""
+    risks = getattr(estimator, "cross_validated_outputs_", None)
+    if not training.is_survival or risks is None or len(risks) != training.n_samples:
+        return {}
+    return {"survival": risks[:, 0]}

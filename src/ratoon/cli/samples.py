@@ -77,6 +77,8 @@ def read_samples(
             )
     if not quiet:
         for note in data.notes:
+            if model is not None and not needs_labels and note.startswith("no labels found"):
+                continue
             print_note(f"{name}: {in_shell_words(note)}")
     return data
 
@@ -166,7 +168,7 @@ def known_file(path: Path, label: str | None) -> tuple[Path, str | None]:
     from ratoon.datasets.public.fetch import DownloadError, fetch, known_or_geo
 
     name = str(path)
-    if path.exists() or path.suffix or path.parent != Path():
+    if path == STDIN or path.exists() or path.suffix or path.parent != Path():
         return path, label
     try:
         entry = known_or_geo(name)
@@ -209,6 +211,17 @@ def with_labels(data: Dataset, path: Path) -> Dataset:
             f"{path}: no labels found.\n"
             f"  Name their column or array with --label NAME; `ratoon data show {path.name}` lists"
             f" what the file contains."
+        )
+    return data
+
+
+def without_groups(data: Dataset, path: Path) -> Dataset:
+    """Return the data if it has no groups; raise otherwise, where splits would not keep them."""
+    if data.groups is not None:
+        column = data.group_column or "GROUPS"
+        raise InvalidInputError(
+            f"{path}: this command splits samples at random and does not keep groups together.\n"
+            f"  Leave the column out of the features with --read ignore={column}."
         )
     return data
 

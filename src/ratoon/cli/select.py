@@ -21,7 +21,7 @@ from ratoon.cli.options import (
     input_errors,
 )
 from ratoon.cli.output import check_file, check_picture, save_picture, write_csv
-from ratoon.cli.samples import read_samples, with_labels
+from ratoon.cli.samples import read_samples, with_labels, without_groups
 from ratoon.cli.terminal import print_json, print_note, print_table
 
 SHOWN = 20
@@ -83,6 +83,7 @@ def select(
     if picture is not None:
         check_picture(picture)
     samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
+    without_groups(samples, data)
     selector: Any
     if unsupervised:
         selector = SparseAutoencoderSelector(k, n_repeats=repeats, random_state=seed)

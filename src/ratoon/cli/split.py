@@ -90,7 +90,8 @@ def train_split(
     )
     if is_first and not quiet:
         print_note(
-            f"{count(world.size, 'rank')} hold {count(network.n_parts, 'part')} of"
+            f"{count(world.size, 'rank')} {'holds' if world.size == 1 else 'hold'}"
+            f" {count(network.n_parts, 'part')} of"
             f" {' - '.join(f'{width:,}' for width in job.widths)}. If one is killed, all end: the"
             f" same command with --resume continues from {folder}, on any number of ranks."
         )
@@ -125,6 +126,8 @@ def load_split(folder: Path, communicator: Any | None = None) -> Any:
     from ratoon.storage import read_document
 
     path = folder / ESTIMATOR
+    if not path.exists() and not SplitFolder(folder).exists:
+        raise FormatError(f"{folder} is a folder without a network, not a regular file.")
     if not path.exists():
         raise FormatError(
             f"{folder} has no {ESTIMATOR}: its training has not ended.\n"

@@ -320,6 +320,7 @@ def train(
       ratoon train genes.csv --label outcome --group patient --test 0.3
 
       ratoon train tumours.csv --time months --event status -o survival.ratoon
+
       ratoon train genes.csv --label outcome --cv 10x5 --report page.html
 
       ratoon train big.npz --preset paper --hidden 30000,30000 --dry-run
@@ -406,6 +407,11 @@ def train(
         read_samples(data, label, missing, quiet=quiet, task=task, reading=reading),
         data,
     )
+    if samples.is_survival and world is not None:
+        raise InvalidParameterError(
+            "--distributed does not work with survival times: their loss needs all samples of a"
+            " minibatch on one rank."
+        )
     given["topology"] = topology_from_groups(
         samples, groups, given["hidden_layer_sizes"], within=within, quiet=quiet
     )
@@ -472,10 +478,10 @@ def train(
         code = training_code(
             estimator,
             reading_expression(data, label, missing, task, reading),
+            samples,
             test=test,
             seed=seed,
             cv=planned.cv,
-            is_classifier=samples.class_names is not None,
         )
         report_training(estimator, training, held_out, report, estimate, code, quiet=quiet)
 

@@ -115,7 +115,7 @@ def show_result(
     if not quiet:
         print_preparation(estimator)
     for name, value in concordance.items():
-        print_text(f"{name.replace('_', ' ')}: {value:.4f}")
+        print_text(f"{name.replace('s_v', 's-v').replace('_', ' ')}: {value:.4f}")
     if held_out is not None and scores is not None:
         show_held_out(scores, n_equal_rows(estimator, held_out))
     if estimate is not None:

@@ -103,7 +103,7 @@ class Examination:
             ]
         elif self.target_range:
             lines.append("target      {:.4g} to {:.4g}".format(*self.target_range))
-        else:
+        elif not any(note.startswith("survival: ") for note in self.notes):
             lines.append("labels      none")
         lines.append(
             f"missing     {_count(self.n_missing, 'value')} in"

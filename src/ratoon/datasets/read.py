@@ -202,6 +202,11 @@ def read(
     _check_choices(options)
     if (time is None) != (event is None):
         raise InvalidParameterError("read: `time` and `event` are given together or not at all.")
+    if time is not None and label is not None:
+        raise InvalidParameterError(
+            f"label={label!r} cannot be used with time={time!r} and event={event!r}, which are"
+            " the labels of survival.\n  Leave out one or the other."
+        )
     if isolated:
         given = {**vars(options), "sample_sheet": sample_sheet, "format": format}
         given |= {"group": group, "time": time, "event": event, "id_map": id_map}

@@ -496,10 +496,17 @@ class BaseSparseMLP(
             )
         return outputs.astype(np.float64)
 
-    def _read_prepared(self, X: Any) -> Samples:
-        """Return samples to predict, prepared as those of training."""
+    def _read_prepared(self, X: Any, rows: Any = None) -> Samples:
+        """Return samples to predict, prepared as those of training.
+
+        With ``rows`` only these; a group is centred by all samples of ``X`` all the same.
+        """
         x = checked_samples(self, X, reset=False, streamed=True)
-        return prepared(x, self.preparation_, getattr(X, "groups", None))
+        if rows is None:
+            return prepared(x, self.preparation_, getattr(X, "groups", None))
+        if self.preparation_ is None or not self.preparation_.centres:
+            return prepared(x[rows], self.preparation_)
+        return prepared(x, self.preparation_, getattr(X, "groups", None))[rows]
 
     def save(self, path: str | Path, *, optimizer: bool = True, fingerprints: bool = True) -> None:
         """Write the estimator to one safe file, which `ratoon.load` reads.

@@ -42,6 +42,7 @@ class Explaining:
         baseline: Any = MEAN,
         method: str = "rescale",
         n_steps: Any = 50,
+        rows: Any = None,
     ) -> Explanation:
         """Return the contribution of every feature to the prediction of every sample.
 
@@ -68,6 +69,9 @@ class Explaining:
             ``"rescale"`` sums up exactly; ``"integrated"`` is integrated gradients.
         n_steps : int, default=50
             Points of the line of ``"integrated"``; more reduce its error.
+        rows : array-like of int, optional
+            Explain only these samples of ``X``.  A model that centres groups centres them by all
+            samples of ``X``, as `predict` does.
 
         Returns
         -------
@@ -95,8 +99,9 @@ class Explaining:
                 f"`n_steps` must be a whole number of at least 1 and at most {MAX_STEPS:,}, got"
                 f" {n_steps!r}."
             )
-        x = self._read_prepared(X)  # type: ignore[attr-defined]
-        raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
+        chosen = None if rows is None else np.asarray(rows, dtype=np.int64)
+        x = self._read_prepared(X, chosen)  # type: ignore[attr-defined]
+        raw = np.asarray(self._outputs_of(x))  # type: ignore[attr-defined]
         goal = (
             _of_classes(self, target, raw)
             if self._is_classifier
@@ -118,7 +123,7 @@ class Explaining:
             goal.targets,
             x.values() if not x.is_on_disk else x.dense(),
             None if names is None else tuple(map(str, names)),
-            _sample_names(X),
+            _sample_names(X, chosen),
             goal.unit,
         )
 
@@ -143,7 +148,7 @@ class Explaining:
         """
         groups = self._checked_groups()
         x = self._read_prepared(X)  # type: ignore[attr-defined]
-        raw = np.asarray(self._outputs(X))  # type: ignore[attr-defined]
+        raw = np.asarray(self._outputs_of(x))  # type: ignore[attr-defined]
         explained = _of_classes if self._is_classifier else _of_numbers
         goal = explained(self, target, raw)
         values, base = contributions(self.network_, x, goal.mixing, layer=1)
@@ -218,6 +223,9 @@ def _of_numbers(model: Any, target: Any, raw: Array) -> _Goal:
         )
     chosen = 0 if target is None else _index_of(target, np.arange(n_outputs))
     mixing = np.zeros(raw.shape)
+    if not hasattr(model, "_target_std"):  # the risk of a survival model is the output itself
+        mixing[:, chosen] = 1.0
+        return _Goal(mixing, np.zeros(len(raw)), (chosen,) * len(raw), "risk")
     mixing[:, chosen] = model._target_std[chosen]
     offset = np.full(len(raw), float(model._target_mean[chosen]))
     return _Goal(mixing, offset, (chosen,) * len(raw), "prediction")
@@ -238,16 +246,16 @@ def _index_of(target: Any, known: Array) -> int:
     )
 
 
-def _sample_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the samples of a Dataset, an AnnData or a pandas table."""
+def _sample_names(X: Any, rows: Any = None) -> tuple[str, ...] | None:
+    """Return the names of the samples, or some, of a Dataset, an AnnData or a pandas table."""
     names = getattr(X, "sample_names", None)
-    if names is not None:
-        return tuple(map(str, names))
     for attribute in ("obs_names", "index"):
-        labels = getattr(X, attribute, None)
-        if labels is not None and not callable(labels):
-            try:
-                return tuple(map(str, labels))
-            except TypeError:
-                return None
-    return None
+        if names is None:
+            names = getattr(X, attribute, None)
+    if names is None or callable(names):
+        return None
+    try:
+        found = tuple(map(str, names))
+    except TypeError:
+        return None
+    return found if rows is None else tuple(found[row] for row in rows)

@@ -136,6 +136,7 @@ def _refuse_what_needs_the_network(estimator: BaseSparseMLP, settings: Settings)
         "n_iter_no_change": settings.n_iter_no_change is not None,
         "warm_start": bool(estimator.warm_start),
         "callbacks": bool(estimator.callbacks),
+        "prepare": settings.prepare is not None,
     }
     for name, is_given in refused.items():
         if is_given:

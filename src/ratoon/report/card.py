@@ -10,6 +10,7 @@ import numpy as np
 
 from ratoon.datasets import Dataset
 from ratoon.report.context import ReportContext
+from ratoon.report.facts import preparation_facts
 from ratoon.report.sections import genes, repeat, timing
 from ratoon.report.sections.network import layer_rows
 
@@ -42,7 +43,8 @@ def model_card(
     """
     kind = type(estimator).__name__
     is_classifier = hasattr(estimator, "classes_")
-    task = "classification" if is_classifier else "regression"
+    task = "tabular-classification" if is_classifier else "tabular-regression"
+    task = "survival-analysis" if _is_survival(estimator) else task
     parts = [
         "\n".join(
             (
@@ -50,7 +52,7 @@ def model_card(
                 "library_name: ratoon",
                 "tags:",
                 "  - sparse-neural-network",
-                f"  - tabular-{task}",
+                f"  - {task}",
                 f"ratoon_version: {version('ratoon')}",
                 "---",
             )
@@ -69,6 +71,10 @@ def model_card(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _is_survival(estimator: Any) -> bool:
+    return hasattr(estimator, "event_times_")
+
+
 def _section(heading: str, rows: list[tuple[str, Any]]) -> str:
     lines = [f"| {markdown_text(name)} | {markdown_text(value)} |" for name, value in rows]
     return "\n".join([f"## {heading}", "", "| | |", "|---|---|", *lines])
@@ -81,11 +87,14 @@ def _table(names: list[str], rows: list[list[Any]]) -> str:
 
 def _data_rows(estimator: Any) -> list[tuple[str, Any]]:
     shape = estimator._shape
-    rows = [
+    rows: list[tuple[str, Any]] = [
         ("samples", f"{shape.n_samples:,}"),
         ("features", f"{shape.n_features:,}"),
         ("feature names", "known" if hasattr(estimator, "feature_names_in_") else "not known"),
     ]
+    rows += preparation_facts(estimator)
+    if _is_survival(estimator):
+        return [*rows, ("target", "times until an event or censoring")]
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         return [*rows, ("targets", shape.n_outputs)]
@@ -124,6 +133,7 @@ def _settings_rows(estimator: Any) -> list[tuple[str, Any]]:
 
 def _score_rows(estimator: Any, test: Any) -> list[tuple[str, Any]]:
     name = "accuracy" if hasattr(estimator, "classes_") else "R squared"
+    name = "concordance" if _is_survival(estimator) else name
     rows: list[tuple[str, Any]] = []
     if estimator.loss_ is not None:
         rows.append(("training loss of the last epoch", f"{estimator.loss_:.4g}"))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ratoon.datasets import Dataset
-from ratoon.samples.in_memory import wrap
 
 
 def data_facts(data: Dataset) -> list[tuple[str, str]]:
@@ -25,6 +22,9 @@ def data_facts(data: Dataset) -> list[tuple[str, str]]:
         facts.append(("events", f"{int(data.y['event'].sum())} of {data.n_samples}"))
     elif data.y is not None and data.y.size:
         facts.append(("target", f"{data.y.min():.4g} to {data.y.max():.4g}"))
+    if data.groups is not None:
+        of = f" of {data.group_column!r}" if data.group_column else ""
+        facts.append(("groups", f"{len(set(data.groups))}{of}"))
     if data.source:
         facts.append(("source", data.source))
     if data.sha256:
@@ -32,11 +32,8 @@ def data_facts(data: Dataset) -> list[tuple[str, str]]:
     return [*facts, *(("note", note) for note in data.notes)]
 
 
-def highest_class(data: Dataset | None, features: Any) -> list[str]:
-    """Return for each feature the class in which its mean is highest; empty without classes."""
-    if data is None or data.y is None or data.class_names is None or not len(features):
-        return []
-    dense = wrap(data.X[:, features]).dense()
-    present = np.unique(data.y)
-    means = np.stack([dense[data.y == code].mean(axis=0) for code in present])
-    return [data.class_names[present[k]] for k in means.argmax(axis=0)]
+def preparation_facts(estimator: Any) -> list[tuple[str, str]]:
+    """Return how a fitted estimator prepares samples, as pairs of label and text."""
+    preparation = estimator.preparation_
+    done = [] if preparation is None else preparation.describe()
+    return [("preparation", ", then ".join(done))] if done else []

@@ -127,8 +127,13 @@ class KaplanMeierDisplay:
         return self
 
 
-def survival_section(estimator: Any, data: Dataset | None) -> dict[str, Any] | None:
+def survival_section(
+    estimator: Any, data: Dataset | None, risk: Array | None = None
+) -> dict[str, Any] | None:
     """Return what a page shows about a survival model and samples with times.
+
+    ``risk`` are the risks of the samples, by default those that the model predicts; samples whose
+    risk is not finite are left out.
 
     Returns
     -------
@@ -140,9 +145,10 @@ def survival_section(estimator: Any, data: Dataset | None) -> dict[str, Any] | N
     if data is None or not data.is_survival or not hasattr(estimator, "event_times_"):
         return None
     assert data.y is not None
-    event, time = data.y["event"], data.y["time"]
-    risk = estimator.predict(data)
-    n_groups = 3 if data.n_samples >= 30 else 2
+    risk = np.asarray(estimator.predict(data) if risk is None else risk, dtype=np.float64)
+    known = np.isfinite(risk)
+    event, time, risk = data.y["event"][known], data.y["time"][known], risk[known]
+    n_groups = 3 if risk.size >= 30 else 2
     name = data.naming.time if data.naming is not None and data.naming.time else "time"
     display = KaplanMeierDisplay.from_risks(event, time, risk, n_groups=n_groups, time_name=name)
     concordance = concordance_index(event, time, risk)
@@ -159,7 +165,7 @@ def survival_section(estimator: Any, data: Dataset | None) -> dict[str, Any] | N
         "facts": [
             ("concordance (Harrell's C)", f"{concordance:.3f}"),
             ("log-rank test of the groups", f"p {p_text}"),
-            ("events", f"{int(event.sum())} of {data.n_samples} samples"),
+            ("events", f"{int(event.sum())} of {risk.size} samples"),
         ],
         "rows": [
             (

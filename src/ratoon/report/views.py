@@ -110,13 +110,21 @@ def _part(context: ReportContext, data: Dataset, rows: Array, own: bool) -> dict
     else:
         training = np.zeros(rows.size, dtype=bool)
     return {
-        "X": data.X[rows],
+        "X": _features(context.estimator, data, rows),
         "y": None if data.y is None else _codes(data, rows, _classes(context)),
         "names": [names[row] for row in rows.tolist()],
         "keys": rows if own else np.full(rows.size, -1),
         "is_training": training,
         "wrong": wrong,
     }
+
+
+def _features(estimator: Any, data: Dataset, rows: Array) -> Any:
+    """Return the features of rows as the network gets them: after the model's preparation."""
+    if estimator.preparation_ is None:
+        return data.X[rows]
+    x = estimator._read_prepared(data, rows)
+    return x.values() if x.is_sparse else x.dense()
 
 
 def _codes(data: Dataset, rows: Array, classes: tuple[str, ...]) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidParameterError, RatoonError
+from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
 
 
 class RequestRefused(RatoonError, ValueError):
@@ -68,6 +68,11 @@ class ModelService:
     """
 
     def __init__(self, estimator: Any, limits: Limits | None = None) -> None:
+        if estimator.preparation_ is not None and estimator.preparation_.centres:
+            raise InvalidInputError(
+                "this model centres groups of samples, and the rows of a request have no groups.\n"
+                "  Train without --center-groups (`center_groups`) to serve it."
+            )
         self.estimator = estimator
         self.limits = limits or Limits()
         names = getattr(estimator, "feature_names_in_", None)

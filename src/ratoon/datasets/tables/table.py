@@ -219,6 +219,7 @@ def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) 
     raise FormatError(
         f"{table.source}: {where} contains text ({example[:40]!r}), not numbers.\n"
         f"  If {which} is the label, pass label=; if it contains the sample names, pass index=;"
+        " if it contains groups of samples, such as patients or batches, pass group=;"
         " otherwise ignore it with ignore=(...)."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ratoon.report.context import CROSS_VALIDATED, HELD_OUT, ReportContext, sample_names
-from ratoon.report.facts import data_facts
+from ratoon.report.facts import data_facts, preparation_facts
 
 MOST_NAMES = 2000
 
@@ -20,6 +20,9 @@ def build(context: ReportContext) -> dict[str, Any] | None:
         parts.append(("Training samples", data_facts(training)))
     heading = {HELD_OUT: "Held-out samples", CROSS_VALIDATED: "Training samples"}
     parts.append((heading.get(context.basis, "Samples"), data_facts(data)))
+    prepared = preparation_facts(context.estimator)
+    if prepared:
+        parts.append(("Before the network", prepared))
     names: tuple[str, ...] = ()
     if context.basis == HELD_OUT:
         names = sample_names(data)

@@ -34,7 +34,7 @@ def _neurons(context: ReportContext) -> dict[str, Any] | None:
         return None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        found = estimator.explain_groups(data.X)
+        found = estimator.explain_groups(data.X if data.groups is None else data)
     importance = found.importance()[: len(groups)]
     activity = found.data[:, : len(groups)]
     first = np.argsort(-importance, kind="stable")[:N_SETS]

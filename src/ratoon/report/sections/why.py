@@ -24,7 +24,7 @@ def build(context: ReportContext) -> dict[str, Any] | None:
     rows, reasons = _chosen(context)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        found = context.estimator.explain(data.take(rows).X)
+        found = context.estimator.explain(data.X if data.groups is None else data, rows=rows)
     names = sample_names(data)
     return {
         "samples": [
