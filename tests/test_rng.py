@@ -70,7 +70,7 @@ def test_a_purpose_has_places_of_one_length():
     mixed = {name: by for name, by in uses.items() if len({length for length, _ in by}) > 1}
     assert mixed == {
         # Rank 0 of several processes draws what a single process draws.
-        "dropout": {(0, "loop"), (1, "data_parallel")},
+        "dropout": {(0, "cox"), (0, "loop"), (1, "data_parallel")},
         # Their roots differ: a selector derives the roots of the committees it fits from its own.
         "folds": {(0, "selectors"), (1, "fit")},
         "noise": {(0, "deep_r"), (1, "autoencoder")},

@@ -30,12 +30,16 @@ USUAL = {
     "compare": "data.csv --label class --folds 2 --repeats 1",
     "compare-strategies": "data.csv --label class --splits 1 --epochs 1 --hidden 4",
     "report": "model.ratoon data.csv --label class",
+    "explain": "model.ratoon data.csv",
+    "enrich": "model.ratoon sets.gmt --least 1",
+    "export": "model.ratoon -o out.onnx",
+    "slim": "model.ratoon data.csv --label class -o slim.ratoon",
     "plan": "40 --samples 20",
     "data show": "data.csv --label class",
     "data list": "",
     "data make": "made.npz --samples 20 --features 12 --informative 2",
 }
-SLOW = ("compare", "compare-strategies", "report", "select", "evaluate")
+SLOW = ("compare", "compare-strategies", "report", "select", "evaluate", "export")
 """Commands that fit several models or draw: tried by the soak test alone."""
 LONG_RUNS = ("--epochs", "--repeats", "--splits", "--samples", "--features", "--folds", "--inner")
 LONG_RUNS += ("--permutations", "--stability", "--outputs", "--batch-size")
@@ -59,7 +63,7 @@ OPTIONS = {
 
 
 def test_every_command_is_tried():
-    others = {"demo", "reproduce", "bench", "data fetch"}  # long runs, or the network
+    others = {"demo", "reproduce", "bench", "data fetch", "serve"}  # long, or the network
     assert {name for name, _ in commands()} == {*USUAL, *others}
 
 
@@ -73,6 +77,7 @@ def prepare(folder):
     data = read(folder / "data.csv", label="class")
     model = package.SparseMLPClassifier((4,), epsilon=2, max_iter=1, random_state=0)
     model.fit(data).save(folder / "model.ratoon")
+    (folder / "sets.gmt").write_text("SET_A\tnone\tf0\tf1\nSET_B\tnone\tf2\tf3\n")
     (folder / "deep.toml").write_text("a = " + "[" * 5_000)
     (folder / "dangling").symlink_to("nowhere/at/all")
     (folder / "loop").symlink_to("loop")

@@ -80,7 +80,7 @@ def test_the_closed_form_gives_the_same_for_integers():
 
 
 def test_neither_training_nor_prediction_takes_memory_for_another_copy_of_x():
-    x = integers(np.uint8, 30_000, 784)  # 24 MB; 94 MB in float32
+    x = integers(np.uint8, 60_000, 784)  # 47 MB; 188 MB in float32
     y = (x[:, 0] > 127).astype(int)
     model = SparseMLPClassifier((10,), epsilon=1, max_iter=1, random_state=0)
     tracemalloc.start()

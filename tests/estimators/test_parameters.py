@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon import SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival
 from ratoon.errors import InvalidParameterError
 from ratoon.estimators.parameters import PARAMETERS, check_parameters
 from ratoon.evolution import SET
@@ -20,7 +20,8 @@ def test_defaults_and_presets_pass(kind):
 
 
 def test_every_parameter_is_in_the_table_with_a_check_or_checked_elsewhere():
-    assert set(SparseMLPClassifier().get_params()) == set(PARAMETERS)
+    kinds = (SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival)
+    assert set().union(*(kind().get_params() for kind in kinds)) == set(PARAMETERS)
     elsewhere = {name for name, parameter in PARAMETERS.items() if parameter.check is None}
     assert elsewhere == {"class_weight", "n_jobs", "random_state"}
 
@@ -78,7 +79,7 @@ def test_valid_values_pass(parameters):
         ({"shuffle": "yes"}, "True or False, got 'yes'"),
         ({"init": "xavier"}, "'he', 'set', 'zero'"),
         ({"start": "papers"}, "Perhaps 'paper' was meant"),
-        ({"scale": "minmax"}, "'standard', None, got 'minmax'"),
+        ({"scale": "minmax"}, "'standard', 'global', None, got 'minmax'"),
         ({"clip": -1}, "`clip` must be a number, 0 or above"),
         ({"validation_fraction": 0}, r"in \(0, 1\)"),
         ({"preset": "auto"}, "None, 'paper', 'fast', 'large'"),

@@ -26,7 +26,8 @@ def test_every_example_on_a_page_runs(page):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_has_a_page_and_is_in_the_table(name):
     index = (DOCS / "methods" / "index.md").read_text()
-    [row] = [line for line in index.splitlines() if line.startswith(f"| `{name}` |")]
+    rows = [line for line in index.splitlines() if line.startswith(f"| `{name}` |")]
+    [row] = [line for line in rows if "](" in line]  # others give figures
     page = DOCS / "methods" / re.search(r"\]\(([\w-]+\.md)\)", row)[1]
     text = page.read_text()
     for part in (

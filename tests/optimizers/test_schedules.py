@@ -42,8 +42,8 @@ def test_a_plan_follows_its_schedule_step_by_step():
 
 
 def test_unknown_names_and_invalid_warm_ups_are_refused():
-    with pytest.raises(InvalidParameterError, match="'constant', 'cosine', 'step'"):
-        make_schedule("linear")
+    with pytest.raises(InvalidParameterError, match="'constant', 'cosine', 'linear', 'step'"):
+        make_schedule("exponential")
     with pytest.raises(InvalidParameterError, match="in \\[0, 1\\)"):
         with_warm_up(constant, 1.0)
 

@@ -27,7 +27,9 @@ class TrainedRows:
         """
         parts = [labelled.x]
         if eval_set is not None:
-            parts.append(checked_samples(self, parts_of_eval_set(eval_set)[0], reset=False))
+            parts.append(
+                checked_samples(self, parts_of_eval_set(eval_set)[0], reset=False, streamed=True)
+            )
         known = RowSet() if fresh else self.__dict__.get("_trained_rows")
         most = MOST_OF_A_PART if one_epoch else MOST_VALUES
         if known is None or max(map(n_values, parts)) > most:
