@@ -64,7 +64,7 @@ def outcomes(n_ranks, case, folder):
         ("exit", "SystemExit: 143"),
         ("uncaught", "FileNotFoundError: no data.npz"),
         ("sys.exit", "the process ended before the training"),
-        ("invalid", "ValueError: Input X contains NaN"),
+        ("invalid", "InvalidInputError: Input X contains NaN"),
         ("retry", "RuntimeError: out of memory"),
     ],
 )
