@@ -36,7 +36,7 @@ $(VENV)/tools.stamp: requirements-tools.txt
 	touch $@
 
 $(VENV)/core.stamp: $(VENV)/tools.stamp pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[report]'
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/core.stamp
