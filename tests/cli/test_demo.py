@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ratoon.cli import demo
+from ratoon.cli import demo, demo_digits
 
 
 @pytest.fixture(autouse=True)
@@ -12,7 +12,13 @@ def small(monkeypatch):
     """Smaller data and networks than those of --quick."""
     monkeypatch.setattr(demo, "WIDTH", 500)
     small = demo.Size(
-        genes=400, informative=40, epochs=2, splits=2, neurons=2_000, million_epochs=2
+        genes=400,
+        informative=40,
+        digits_epochs=2,
+        epochs=2,
+        splits=2,
+        neurons=2_000,
+        million_epochs=2,
     )
     monkeypatch.setattr(demo, "QUICK", small)
 
@@ -21,8 +27,10 @@ def test_the_demo_shows_three_parts_and_writes_a_picture_and_a_report(ratoon, tm
     picture = tmp_path / "demo.png"
     outcome = ratoon("demo", "--quick", "-o", picture)
     assert outcome.code == 0, outcome.err
-    assert "85 samples, 400 genes, 2 classes" in outcome.out
-    assert "1. The paper's network (902 neurons)" in outcome.out
+    assert "1. Many samples: 1,797 images of digits" in outcome.out
+    for strategy in demo_digits.STRATEGIES.values():
+        assert strategy in outcome.out
+    assert "2. Few samples: 85 of 400 genes, 2 classes" in outcome.out
     assert "split 2 of 2: SET " in outcome.out
     for method in demo.NAMES.values():
         assert method in outcome.out
@@ -31,6 +39,7 @@ def test_the_demo_shows_three_parts_and_writes_a_picture_and_a_report(ratoon, tm
         assert step in outcome.out
     assert max(len(line) for line in outcome.out.splitlines()) <= 88
     assert "\r" not in outcome.out + outcome.err
+    assert "warning" not in outcome.err
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 10_000
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
@@ -50,6 +59,8 @@ def test_results_for_programs_do_not_depend_on_threads(ratoon, tmp_path):
         return json.loads(outcome.out)
 
     one, two = results(1), results(2)
+    assert one["digits"]["accuracy"] == two["digits"]["accuracy"]
+    assert set(one["digits"]["accuracy"]) == set(demo_digits.STRATEGIES)
     assert [row["method"] for row in one["methods"]] == ["SET", "static", "default", "ridge"]
     for a, b in zip(one["methods"], two["methods"], strict=True):
         assert 0.0 <= a["accuracy"] <= 1.0

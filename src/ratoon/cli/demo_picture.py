@@ -8,13 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from ratoon.cli.demo_digits import DENSITY, STRATEGIES, Digits
 from ratoon.cli.output import save_picture
 from ratoon.cli.terminal import count, megabytes
 
-METHOD_NAMES = {"SET": "SET", "static": "static", "default": "ratoon's\ndefault", "ridge": "ridge"}
+METHOD_NAMES = {
+    "SET": "the paper's\nSET",
+    "static": "the same,\nfixed",
+    "default": "ratoon's\ndefault",
+    "ridge": "ridge",
+}
 
 
-def draw(trials: Sequence[Any], large: dict[str, Any], methods: Sequence[str], path: Path) -> None:
+def draw(
+    digits: Digits,
+    trials: Sequence[Any],
+    large: dict[str, Any],
+    methods: Sequence[str],
+    path: Path,
+) -> None:
     """Draw learning curves, held-out accuracies and the figures of the large network."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -24,7 +36,7 @@ def draw(trials: Sequence[Any], large: dict[str, Any], methods: Sequence[str], p
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
         figure = Figure(figsize=(13.2, 4.8), layout=layout)
         curves, dots, table = figure.subplots(1, 3, width_ratios=(1.45, 1.15, 0.9))
-        _draw_curves(trials, curves)
+        _draw_curves(digits, curves)
         _draw_accuracies(trials, methods, dots)
         _draw_large(large, table)
         save_picture(figure, path, dpi=150)
@@ -36,36 +48,36 @@ def _colours() -> dict[str, str]:
     return {"SET": BLUE, "static": ORANGE, "default": GREEN, "ridge": GREY}
 
 
-def _draw_curves(trials: Sequence[Any], axes: Any) -> None:
-    from ratoon.report.style import tidy
+def _draw_curves(digits: Digits, axes: Any) -> None:
+    from ratoon.report.style import BLUE, GREEN, ORANGE, tidy
 
-    for name in ("SET", "static"):
-        curves = 100 * np.array([trial.curves[name] for trial in trials])
+    for name, colour in zip(digits.curves, (ORANGE, GREEN, BLUE), strict=True):
+        curves = 100 * np.array(digits.curves[name])
         epochs = np.arange(1, curves.shape[1] + 1)
-        colour = _colours()[name]
         mean = curves.mean(axis=0)
-        if len(curves) > 1:
-            error = curves.std(axis=0, ddof=1) / np.sqrt(len(curves))
-            axes.fill_between(
-                epochs, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0
-            )
+        for curve in curves:
+            axes.plot(epochs, curve, color=colour, linewidth=0.8, alpha=0.3)
         axes.plot(epochs, mean, color=colour, linewidth=2.0)
         axes.annotate(
-            f"  {name}",
+            f"  {STRATEGIES[name]} {mean[-1]:.1f} %",
             (epochs[-1], mean[-1]),
             color=colour,
             va="center",
             weight="bold",
             annotation_clip=False,
         )
-    connections = trials[0].network.network_.n_connections
-    axes.set_title(f"{connections:,} connections, with and without rewiring", loc="left")
+    axes.set_title(f"Digits, {100 * DENSITY:g} % of the connections: fixed or rewired", loc="left")
     axes.set_xlabel("epoch")
     axes.set_ylabel("held-out accuracy in %")
-    axes.set_xlim(1, max(2, len(trials[0].curves["SET"])))
-    axes.margins(y=0.1)
+    axes.set_xlim(1, max(2, len(epochs)))
+    lowest = 100 * min(digits.accuracy.values())
+    axes.set_ylim(max(0.0, lowest - 20.0), 101.0)
     tidy(axes)
-    _remark(axes, f"mean of {count(len(trials), 'split')}, shaded: standard error")
+    _remark(
+        axes,
+        f"{digits.n_connections:,} connections (dense: {digits.n_positions:,}); thick: mean of"
+        f" {count(len(curves), 'split')}",
+    )
 
 
 def _draw_accuracies(trials: Sequence[Any], methods: Sequence[str], axes: Any) -> None:
@@ -89,7 +101,7 @@ def _draw_accuracies(trials: Sequence[Any], methods: Sequence[str], axes: Any) -
     axes.set_yticks(range(len(methods)), [METHOD_NAMES[name] for name in methods])
     axes.set_ylim(len(methods) - 0.5, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set_title("Four methods on the same samples", loc="left")
+    axes.set_title("85 samples of 22,283 genes", loc="left")
     axes.set_xlabel("held-out accuracy in %")
     tidy(axes)
     axes.grid(visible=False, axis="y")
