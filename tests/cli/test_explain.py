@@ -115,3 +115,10 @@ def test_the_report_has_gene_sets_and_contributions(ratoon, model, sets, table, 
     assert "Why these predictions" in text
     assert "surest ill" in text
     assert "on 200 training rows" in text
+
+
+@pytest.mark.parametrize("sample", ["9" * 5_000, "\u00b2", "0", "-1"])
+def test_a_sample_that_is_not_there_is_refused_with_what_there_is(ratoon, model, new, sample):
+    outcome = ratoon("explain", model, new, "--sample", sample)
+    assert outcome.code == 1
+    assert "or a number from 1 to 6" in outcome.err

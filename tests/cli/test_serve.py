@@ -109,3 +109,14 @@ def test_a_port_that_is_in_use_is_an_error(ratoon, model):
         outcome = ratoon("serve", model, "--port", taken.getsockname()[1])
     assert outcome.code == 1
     assert "in use" in outcome.err
+
+
+@pytest.mark.parametrize("error", [socket.gaierror(-2, "unknown"), TypeError("encoding failed")])
+def test_a_host_that_does_not_exist_is_refused(ratoon, model, monkeypatch, error):
+    def create_server(*_, **__):
+        raise error
+
+    monkeypatch.setattr(socket, "create_server", create_server)
+    outcome = ratoon("serve", model, "--host", "a" * 300, "--port", "0", "-q")
+    assert outcome.code == 1
+    assert "there is no such host" in outcome.err

@@ -28,6 +28,7 @@ from ratoon.errors import InvalidParameterError
 
 COLUMNS = ("sample", "explained", "output", "base", "rank", "feature", "contribution", "value")
 SHOWN = 3
+MOST_DIGITS = 18
 
 
 def explain(
@@ -176,8 +177,9 @@ def _row_of(name: str, samples: Dataset, path: Path) -> int:
     known = samples.sample_names or ()
     if name in known:
         return known.index(name)
-    if name.isdecimal() and 1 <= int(name) <= samples.n_samples:
-        return int(name) - 1
+    digits = name if name.isdecimal() and len(name) <= MOST_DIGITS else "0"
+    if 1 <= int(digits) <= samples.n_samples:
+        return int(digits) - 1
     shown = f" such as {', '.join(known[:3])}" if known else ""
     raise InvalidParameterError(
         f"{path.name} has no sample {name!r}.\n"

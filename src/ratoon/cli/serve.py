@@ -13,6 +13,7 @@ from ratoon.cli.options import ModelFile, QuietOption
 from ratoon.cli.samples import load_model
 from ratoon.cli.terminal import print_note
 from ratoon.datasets.optional import require
+from ratoon.errors import InvalidParameterError
 from ratoon.serving.service import Limits
 
 _HTTP_CONNECTIONS = 100
@@ -75,8 +76,11 @@ def serve(
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=_HTTP_CONNECTIONS)
-    except OSError as error:
-        raise OSError(error.errno, os.strerror(error.errno or 0), f"{host}:{port}") from None
+    except (OSError, TypeError, ValueError) as error:
+        number = getattr(error, "errno", None) or 0
+        if number <= 0:  # the name could not be encoded or was not found
+            raise InvalidParameterError(f"--host {host!r}: there is no such host.") from None
+        raise OSError(number, os.strerror(number), f"{host}:{port}") from None
     with listening:
         if not quiet:
             shown = f"[{host}]" if ":" in host else host
