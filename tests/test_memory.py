@@ -5,12 +5,19 @@ import sys
 import numpy as np
 import pytest
 
-from ratoon import SparseBernoulliRBM, SparseMLPClassifier, SparseMLPRegressor, memory
+from ratoon import (
+    SparseBernoulliRBM,
+    SparseMLPClassifier,
+    SparseMLPRegressor,
+    SparseMLPSurvival,
+    memory,
+)
 from ratoon.errors import InvalidParameterError, NotEnoughMemoryError
 from ratoon.network import SparseMLP
 from tests.processes import IS_SANITIZED, run_python
 
 X = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+WIDE = np.random.default_rng(0).normal(size=(20, 3000)).astype(np.float32)
 Y = np.arange(20) % 2
 
 
@@ -87,6 +94,9 @@ def test_an_unreadable_limit_is_refused(text, monkeypatch):
         lambda: SparseMLPClassifier((10**6,), density=0.5, solver="sgd").partial_fit(X, Y, [0, 1]),
         lambda: SparseBernoulliRBM(10**6, epsilon=3).fit(np.clip(X, 0, 1)),
         lambda: SparseMLP.start((5, 10**6, 2), epsilon=3, seed=0),
+        lambda: SparseMLPRegressor(solver="ridge").fit(WIDE, Y),
+        lambda: SparseMLPSurvival().fit(WIDE, np.c_[Y + 1, Y]),
+        lambda: SparseMLPRegressor().fit(WIDE, np.tile(Y, (3000, 1)).T),
     ],
 )
 def test_a_network_larger_than_the_limit_is_refused_with_both_figures(train, monkeypatch):

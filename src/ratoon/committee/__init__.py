@@ -38,6 +38,7 @@ F is computed from training samples only.  Selecting features on all samples bef
 
 from __future__ import annotations
 
+from ratoon.committee.cost import CommitteeCost as CommitteeCost
 from ratoon.committee.cost import committee_cost as committee_cost
 from ratoon.committee.fit import Committee as Committee
 from ratoon.committee.fit import fit_committee as fit_committee

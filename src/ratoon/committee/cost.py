@@ -31,12 +31,19 @@ _OTHER_BYTES = 1_500_000
 
 @dataclass(frozen=True)
 class CommitteeCost:
-    """What a committee needs: at most this width and these connections."""
+    """What a committee needs: at most this width and these connections.
+
+    ``seconds`` are those of the computer on which they were measured.
+    """
 
     width: int
     connections: tuple[int, int]
     workspace_bytes: int
     seconds: float
+
+    def seconds_at(self, flops_per_second: float) -> float:
+        """Return the seconds of a computer with so many float32 operations per second."""
+        return self.seconds * _REFERENCE / flops_per_second
 
 
 def committee_cost(
@@ -45,7 +52,6 @@ def committee_cost(
     n_outputs: int,
     *,
     is_classifier: bool,
-    flops_per_second: float = _REFERENCE,
 ) -> CommitteeCost:
     """Estimate what a committee needs.
 
@@ -85,6 +91,4 @@ def committee_cost(
         + 8 * _COPIES_OF_KERNEL * n**2
         + _OTHER_BYTES
     )
-    return CommitteeCost(
-        width, connections, int(workspace), seconds * _REFERENCE / flops_per_second
-    )
+    return CommitteeCost(width, connections, int(workspace), seconds)

@@ -235,6 +235,7 @@ class BaseSparseMLP(
         self, labelled: Labelled, eval_set: Any, settings: Settings, shape: Shape, seed: int
     ) -> Self:
         """Fit in closed form."""
+        check_memory(settings, shape)
         if self.verbose:
             print(
                 f"solving in closed form ({shape.n_samples:,} samples, {shape.n_features:,}"
@@ -262,6 +263,7 @@ class BaseSparseMLP(
 
     def _average(self, labelled: Labelled, shape: Shape, call: FitCall, seed: int) -> Self:
         """Train networks of several kinds, and average them."""
+        check_memory(resolve(self, shape, call), shape)
         if labelled.weights is not None and not labelled.weights.all():
             labelled = labelled.take(np.flatnonzero(labelled.weights))
             shape = self._shape_of(labelled)

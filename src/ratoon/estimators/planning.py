@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ratoon import kernels
-from ratoon.committee import committee_cost
+from ratoon.committee import CommitteeCost, committee_cost
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.recipes import work_of_average
 from ratoon.estimators.settings import CLOSED_FORM, FitCall, Settings, epochs, resolve
@@ -168,20 +168,10 @@ def make_plan(
 
 def _plan_closed_form(settings: Settings, shape: Shape) -> FitPlan:
     """Return the plan of a committee, from its size and the speed of matrix products here."""
-    cost = committee_cost(
-        shape.n_samples,
-        shape.n_features,
-        shape.n_outputs,
-        is_classifier=shape.is_classifier,
-        flops_per_second=_flops_per_second(),
-    )
-    parameters = sum(cost.connections) * (_INDEX_BYTES + 4) + 4 * (cost.width + shape.n_outputs)
+    cost = _committee_cost(shape)
+    seconds = cost.seconds_at(_flops_per_second())
     return FitPlan(
-        parameter_bytes=parameters,
-        workspace_bytes=cost.workspace_bytes,
-        rewiring_bytes=0,
-        scaling_bytes=shape.n_features * _SCALING_BYTES,
-        best_copy_bytes=0,
+        **asdict(_memory_of_closed_form(cost, shape)),
         solver=settings.solver,
         reason=settings.reason,
         widths=(shape.n_features, cost.width, shape.n_outputs),
@@ -190,8 +180,24 @@ def _plan_closed_form(settings: Settings, shape: Shape) -> FitPlan:
         batch_size=shape.n_samples,
         n_epochs=1,
         n_threads=1,
-        seconds_per_step=cost.seconds,
-        seconds_per_epoch=cost.seconds,
+        seconds_per_step=seconds,
+        seconds_per_epoch=seconds,
+    )
+
+
+def _committee_cost(shape: Shape) -> CommitteeCost:
+    sizes = (shape.n_samples, shape.n_features, shape.n_outputs)
+    return committee_cost(*sizes, is_classifier=shape.is_classifier)
+
+
+def _memory_of_closed_form(cost: CommitteeCost, shape: Shape) -> PlannedMemory:
+    parameters = sum(cost.connections) * (_INDEX_BYTES + 4) + 4 * (cost.width + shape.n_outputs)
+    return PlannedMemory(
+        parameter_bytes=parameters,
+        workspace_bytes=cost.workspace_bytes,
+        rewiring_bytes=0,
+        scaling_bytes=shape.n_features * _SCALING_BYTES,
+        best_copy_bytes=0,
     )
 
 
@@ -213,6 +219,14 @@ def check_memory(settings: Settings, shape: Shape) -> None:
     NotEnoughMemoryError
         With both figures and the parameters to change.
     """
+    if settings.is_closed_form:
+        require_memory(
+            _memory_of_closed_form(_committee_cost(shape), shape).peak_bytes,
+            f"the closed form of {shape.n_samples:,} samples, {shape.n_features:,} features and"
+            f" {shape.n_outputs:,} outputs",
+            'Train step by step with less memory: set `solver="adam"`, or pass fewer samples.',
+        )
+        return
     widths = settings.widths(shape)
     connections = _connections(settings, shape)
     factor = "density" if settings.epsilon is None else "epsilon"
