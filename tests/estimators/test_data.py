@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ratoon import SparseMLPClassifier
 from ratoon.errors import InvalidInputError
 from ratoon.estimators.data import Labelled, hold_out
 from ratoon.samples.in_memory import wrap
@@ -44,3 +45,11 @@ def test_rows_held_out_have_no_weight():
     assert labelled.take(np.array([2])).weights.tolist() == [3.0]
     plain = Labelled(wrap(np.zeros((3, 1))), np.zeros(3))
     assert plain.weights_without(np.array([0])).tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("step", [-1, 2, 3])
+def test_one_feature_may_have_any_stride(step):
+    values = np.arange(60.0)
+    X, y = values[::step][:20, None], np.arange(20) % 2
+    model = SparseMLPClassifier((3,), max_iter=1, random_state=0)
+    assert np.array_equal(model.fit(X, y).predict(X), model.fit(X.copy(), y).predict(X.copy()))

@@ -161,7 +161,8 @@ def as_samples(x: Any, dtype: DTypeLike) -> NativeSamples:
     if dense.dtype not in (np.dtype(np.float32), np.dtype(np.float64), *COMPACT):
         dense = dense.astype(dtype)
     if not is_readable(dense) and dense.size > 0:
-        dense = np.require(dense, requirements=["C", "A"])
+        # NumPy calls an array of one feature contiguous whatever its stride, so always copy.
+        dense = dense.copy(order="C")
     if dense.dtype == bool:
         dense = dense.view(np.uint8)
     return _InMemory(_native.Samples.dense(dense))
