@@ -71,11 +71,12 @@ def read_isolated(
                 for name, value in arguments.items()
             },
         }
-        _run(path, json.dumps(request), isolation)
+        run_child(path, _CHILD, json.dumps(request), isolation)
         return _collect(path, Path(folder))
 
 
-def _run(path: Path, request: str, isolation: Isolation) -> None:
+def run_child(path: Path, code: str, request: str, isolation: Isolation) -> bytes:
+    """Run Python code in a child process and return its output; errors are about ``path``."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
@@ -84,7 +85,7 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
         "OMP_NUM_THREADS": "1",
         "HDF5_PLUGIN_PRELOAD": "::",
     }
-    command = [sys.executable, "-P", "-c", _CHILD]
+    command = [sys.executable, "-P", "-c", code]
     try:
         done = subprocess.run(
             command,
@@ -107,6 +108,7 @@ def _run(path: Path, request: str, isolation: Isolation) -> None:
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise FormatError(f"{path}: the reader failed in its child process: {' '.join(last)[:300]}")
+    return done.stdout
 
 
 def _collect(path: Path, folder: Path) -> Dataset:

@@ -168,9 +168,10 @@ def _open_npy(path: Path, label: str | None, task: Task) -> Dataset:
 def _mapped(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy raises whatever a damaged header leads to
+        reason = " ".join(str(error).split())[:200]
         raise FormatError(
-            f"{path}: not a complete .npy file ({error}); copy or download it again."
+            f"{path}: not a complete .npy file ({reason}); copy or download it again."
         ) from None
 
 

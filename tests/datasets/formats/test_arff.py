@@ -45,3 +45,17 @@ def test_what_cannot_be_read_is_refused(write, text, message):
 def test_the_limit_on_rows_holds(write):
     with pytest.raises(FormatError, match="limit"):
         read(write("a.arff", TEXT), limits=Limits(rows=1))
+
+
+def test_many_attributes_are_not_taken_for_rows(write):
+    heading = "".join(f"@attribute g{k} numeric\n" for k in range(3_000))
+    row = ",".join(["1"] * 3_000)
+    limits = Limits(array_bytes=50_000)
+    data = read(write("a.arff", f"@relation x\n{heading}@data\n{row}\n"), limits=limits)
+    assert data.X.shape == (1, 3_000)
+
+
+def test_values_with_the_room_of_a_long_class_are_refused(write):
+    text = TEXT.replace("{ALL,AML}", "{ALL,AML," + "x" * 1_000_000 + "}") + "1,2,ALL\n" * 20_000
+    with pytest.raises(FormatError, match=r"array of 2\d+ x 1\d+ values"):
+        read(write("a.arff", text))

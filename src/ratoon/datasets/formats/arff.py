@@ -21,9 +21,13 @@ def read_arff(path: Path, options: ReadOptions) -> Parsed:
     """Read numeric and nominal attributes; the last nominal one is the label by default."""
     lines = [decode(line) for line in read_lines(path, options.limits)]
     _refuse_sparse(path, lines)
+    # SciPy gives every value of an attribute the room of its longest one.
+    start = next((k for k, line in enumerate(lines) if line.strip().lower() == "@data"), len(lines))
+    width = sum(map(_width, lines[:start]))
+    options.limits.check_shape(str(path), len(lines) - start, width, 1)
     try:
         values, meta = arff.loadarff(io.StringIO("\n".join(lines)))
-    except (arff.ArffError, NotImplementedError, ValueError, StopIteration, IndexError) as error:
+    except Exception as error:  # SciPy raises whatever a damaged file leads to
         raise FormatError(
             f"{path}: not an ARFF file that can be read ({' '.join(str(error).split())[:200]}).\n"
             "  Attributes must be numeric or nominal; remove text and date attributes, or save the"
@@ -56,6 +60,13 @@ def _as_table(
         table.add_row(row + 1, [column[row] for column in cells])
     table.set_values(numbers, {})
     return table
+
+
+def _width(line: str) -> int:
+    """Return the bytes of a value of the attribute that a line declares; 0 for other lines."""
+    if line.lstrip()[:10].lower() != "@attribute":
+        return 0
+    return max(8, *(len(value) for value in line.partition("{")[2].split(",")))
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
@@ -16,6 +18,7 @@ from typing import Any
 
 from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.delimited import Line, table_from_lines
+from ratoon.datasets.isolation import Isolation, run_child
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.table import samples_from_table
@@ -39,6 +42,7 @@ def read_excel(path: Path, options: ReadOptions) -> Parsed:
     """Read one sheet of a workbook: the first, or the one named by ``matrix=``."""
     calamine = require("python_calamine", f"to read {path.name}", extra="excel")
     _check_size(path, options.limits)
+    _try_in_child(path, options)
     try:
         workbook = calamine.CalamineWorkbook.from_path(str(path))
         names = list(workbook.sheet_names)
@@ -59,6 +63,36 @@ def read_excel(path: Path, options: ReadOptions) -> Parsed:
         others = ", ".join(repr(name) for name in names[:8] if name != sheet.name)
         parsed.notes.insert(0, f"sheet {sheet.name!r} was read; the others are {others}")
     return parsed
+
+
+_TRIAL = """
+import contextlib, json, sys
+import python_calamine
+path, sheet, n_bytes = json.load(sys.stdin)
+with contextlib.suppress(ImportError, ValueError):
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+with contextlib.suppress(Exception):
+    workbook = python_calamine.CalamineWorkbook.from_path(path)
+    workbook.get_sheet_by_name(sheet or workbook.sheet_names[0])
+"""
+
+
+def _try_in_child(path: Path, options: ReadOptions) -> None:
+    """Raise `FormatError` if the sheet cannot be opened with a bounded amount of memory.
+
+    A sheet takes memory for all cells up to the last one, wherever a file says that it is, and
+    without that memory calamine ends the process.
+    """
+    isolation = Isolation()
+    request = [os.path.abspath(path), options.matrix, isolation.memory_bytes]
+    try:
+        run_child(path, _TRIAL, json.dumps(request), isolation)
+    except FormatError as error:
+        raise FormatError(
+            f"{error}\n  Delete the cells far outside the table, or save the sheet as CSV."
+        ) from None
 
 
 def _choose_sheet(path: Path, names: list[str], options: ReadOptions) -> str:

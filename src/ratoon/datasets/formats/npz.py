@@ -24,7 +24,7 @@ from ratoon.datasets.formats.named_arrays import (
     describe_choice,
 )
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.errors import FormatError
+from ratoon.errors import FormatError, RatoonError
 
 _MOST_MEMBERS = 10_000
 _SPARSE_PARTS = {"indices", "indptr", "format", "shape", "data"}
@@ -128,14 +128,14 @@ def _archive(path: Path, limits: Limits) -> Iterator[_Members]:
         try:
             with zipfile.ZipFile(file) as archive:
                 yield _Members(path, archive, limits)
+        except (RatoonError, MemoryError):
+            raise
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
             raise FormatError(
                 f"{path}: not a complete .npz archive ({error}).\n"
                 "  It may be cut off; copy or download it again."
             ) from None
-        except (ValueError, SyntaxError, TypeError, KeyError, RuntimeError) as error:
-            if isinstance(error, FormatError) or type(error).__module__.startswith("ratoon"):
-                raise
+        except Exception as error:  # NumPy raises whatever a damaged header leads to
             raise FormatError(
                 f"{path}: a damaged array in the archive ({error}); copy or download it again."
             ) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from ratoon.errors import FormatError, RatoonError
 
 R_MAGIC = (b"RDX2\n", b"RDX3\n", b"X\n\x00\x00\x00", b"A\n2\n", b"A\n3\n")
 BZIP2_MAGIC, XZ_MAGIC = b"BZh", b"\xfd7zXZ\x00"
-_CHUNK = 2**20
+_CHUNK, _PIECE = 2**20, 2**24
 
 
 def read_r_data(path: Path, options: ReadOptions) -> Parsed:
@@ -37,7 +37,8 @@ def read_r_data(path: Path, options: ReadOptions) -> Parsed:
     rdata = require("rdata", f"to read {path.name}", extra="r")
     content = _unpacked(path, options.limits)
     try:
-        parsed = rdata.parser.parse_data(content, extension=_kind(content))
+        how = {"altrep_constructor_dict": _bounded(rdata, path, options.limits)}
+        parsed = rdata.parser.parse_data(content, extension=_kind(content), **how)
         found = rdata.conversion.convert(parsed, default_encoding="utf-8")
     except RatoonError:
         raise
@@ -52,6 +53,28 @@ def read_r_data(path: Path, options: ReadOptions) -> Parsed:
     if not isinstance(found, Mapping):
         return _one(path, found, options)
     return _several(path, {str(name): value for name, value in found.items()}, options)
+
+
+def _bounded(rdata: Any, path: Path, limits: Limits) -> dict[bytes, Any]:
+    """Return how to build compact vectors; sequences are stored as their length alone."""
+
+    def checked(build: Any) -> Any:
+        def run(state: Any) -> Any:
+            length = float(state.value[0])
+            if not 0 <= length <= limits.rows:
+                raise FormatError(
+                    f"{path}: a sequence of {length:g} numbers, the limit is {limits.rows}.\n"
+                    f"  If you trust the file, pass limits=Limits(rows=...) with more."
+                )
+            return build(state)
+
+        return run
+
+    known = rdata.parser.DEFAULT_ALTREP_MAP
+    return {
+        name: checked(build) if name.startswith(b"compact") else build
+        for name, build in known.items()
+    }
 
 
 def _kind(content: bytes) -> str:
@@ -153,6 +176,16 @@ def _dimension_names(value: Any, axis: int) -> list[str] | None:
     return [str(name) for name in np.asarray(value.coords[value.dims[axis]])]
 
 
+def _pieces(unpack: Any, chunk: bytes) -> Iterator[bytes]:
+    """Yield what a chunk unpacks to, a few megabytes at a time."""
+    while True:
+        piece = unpack.decompress(chunk, _PIECE)
+        chunk = getattr(unpack, "unconsumed_tail", b"")  # of zlib; the others keep theirs
+        yield piece
+        if unpack.eof or (len(piece) < _PIECE and not chunk):
+            return
+
+
 def _unpacked(path: Path, limits: Limits) -> bytes:
     """Return the unpacked bytes of a file, within the limits."""
     stored = path.stat().st_size
@@ -169,10 +202,10 @@ def _unpacked(path: Path, limits: Limits) -> bytes:
         parts, size = [], 0
         try:
             while chunk := file.read(_CHUNK):
-                part = chunk if unpack is None else unpack.decompress(chunk)
-                parts.append(part)
-                size += len(part)
-                limits.check_expanded(str(path), size, stored)
+                for part in [chunk] if unpack is None else _pieces(unpack, chunk):
+                    parts.append(part)
+                    size += len(part)
+                    limits.check_expanded(str(path), size, stored)
                 if unpack is not None and unpack.eof:
                     break
         except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:

@@ -124,7 +124,7 @@ def _sizes(file: Path, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int, in
         if line.startswith(b"%") or not line or line.isspace():
             continue
         cells = line.split()
-        if len(cells) != 3 or not all(cell.isdigit() for cell in cells):
+        if len(cells) != 3 or not all(cell.isdigit() and len(cell) < 19 for cell in cells):
             raise FormatError(
                 f"{file}, line {number}: expected the number of rows, columns and entries."
             )

@@ -122,6 +122,7 @@ def read_cls(path: Path, limits: Limits) -> tuple[str, ...]:
         raise FormatError(
             f"{path}: {len(labels)} labels, but the first line says {lines[0][0]} samples."
         )
-    if all(label.isdigit() and int(label) < len(names) for label in labels):
-        return tuple(names[int(label)] for label in labels)
+    codes = {str(code): name for code, name in enumerate(names)}
+    if all(label in codes for label in labels):
+        return tuple(codes[label] for label in labels)
     return tuple(labels)
