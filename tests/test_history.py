@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from ratoon.history import EpochRecord, History
+from ratoon.history import EpochRecord, History, duration
 
 
 def record(epoch, loss=0.5, **more):
@@ -43,3 +43,8 @@ def test_unknown_fields_are_refused(history):
 def test_a_record_cannot_be_changed():
     with pytest.raises(FrozenInstanceError):
         record(0).loss = 0.0
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
+def test_durations_that_are_not_finite_have_a_text(seconds):
+    assert str(seconds) in duration(seconds)

@@ -15,6 +15,7 @@ from ratoon.inference import PlainLayer, Predictor
 from ratoon.network import SparseMLP
 from ratoon.topology import Topology
 from tests.storage.cases import seal
+from tests.storage.mutate import Parts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(70, 12))
@@ -193,3 +194,32 @@ def test_files_of_something_else_are_refused(tmp_path):
 
     with pytest.raises(FormatError, match="not the file of an estimator"):
         Predictor.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda parts: parts.config["content"].update(targets="one_column"),
+        lambda parts: parts.config["content"].update(targets={}),
+        lambda parts: parts.config["content"].update(targets={"one_column": 1}),
+        lambda parts: parts.config["networks"][0]["layers"][0].update(tile_in=0),
+        lambda parts: parts.arrays.update({"networks.0.scaling.shift": np.ones(2, np.float32)}),
+    ],
+)
+def test_a_file_that_could_not_be_predicted_with_is_refused(tmp_path, change):
+    model = SparseMLPRegressor((3,), max_iter=1, dtype="float32", random_state=0)
+    model.fit(np.eye(6), np.arange(6.0)).save(tmp_path / "m.ratoon")
+    parts = Parts((tmp_path / "m.ratoon").read_bytes())
+    change(parts)
+    (tmp_path / "m.ratoon").write_bytes(seal(parts.joined()))
+    with pytest.raises(FormatError):
+        Predictor.load(tmp_path / "m.ratoon")
+
+
+def test_text_takes_the_memory_of_its_characters_whatever_the_file_claims(tmp_path):
+    model = SparseMLPClassifier((3,), max_iter=1, random_state=0).fit(np.eye(6), list("aabbcc"))
+    model.save(tmp_path / "m.ratoon")
+    parts = Parts((tmp_path / "m.ratoon").read_bytes())
+    parts.config["arrays"]["classes"]["chars"] = 10**8
+    (tmp_path / "m.ratoon").write_bytes(seal(parts.joined()))
+    assert Predictor.load(tmp_path / "m.ratoon").classes.dtype == "<U1"

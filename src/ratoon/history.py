@@ -93,5 +93,7 @@ def _two_digits(value: float) -> str:
     """Round to two significant digits, and write them without an exponent."""
     if value <= 0.0:
         return "0"
+    if not math.isfinite(value):  # of a damaged file
+        return str(value)
     decimals = 1 - math.floor(math.log10(value))
     return f"{round(value, decimals):.{max(decimals, 0)}f}"

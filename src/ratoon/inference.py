@@ -141,7 +141,7 @@ class Predictor:
             return _from_file(Path(path))
         except FormatError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             kind = type(error).__name__  # its text may hold the whole file
             raise FormatError(f"{path}: not the file of an estimator ({kind}).") from None
 
@@ -273,20 +273,37 @@ def _from_file(path: Path) -> Predictor:
             if name.startswith("preparation_")
         }
         preparation = Preparation.from_parts(content["preparation"], stored, layers[0].n_in)
+    _check_targets(path, content["targets"], arrays)
+    shift, scale = (tensors.get(f"{prefix}.scaling.{name}") for name in ("shift", "scale"))
+    if any(part is not None and part.shape != (layers[0].n_in,) for part in (shift, scale)):
+        raise FormatError(f"{path}: the scaling does not fit {layers[0].n_in} features.")
     loss = content["parameters"].get("loss")  # a survival model has none
     if loss == "auto" and "classes" in arrays:
         multilabel = content["targets"]["multilabel"]
         loss = "sigmoid_cross_entropy" if multilabel else "softmax_cross_entropy"
     return Predictor(
         tuple(layers),
-        tensors.get(f"{prefix}.scaling.shift"),
-        tensors.get(f"{prefix}.scaling.scale"),
+        shift,
+        scale,
         float(outline["clip"]),
         loss,
         content["targets"],
         arrays,
         preparation,
     )
+
+
+def _check_targets(path: Path, targets: Any, arrays: dict[str, Array]) -> None:
+    """Raise unless the description of the targets has the flags that predictions read."""
+    needed = ("multilabel",) if "classes" in arrays else ()
+    if "target_mean" in arrays or "target_std" in arrays:
+        needed = (*needed, "one_column")
+        numbers = [arrays[name] for name in ("target_mean", "target_std")]
+        if any(array.dtype.kind != "f" for array in numbers):
+            raise FormatError(f"{path}: the means of the targets must be numbers.")
+    flags = isinstance(targets, dict) and all(type(targets.get(name)) is bool for name in needed)
+    if not flags:
+        raise FormatError(f"{path}: the targets are described incompletely.")
 
 
 def _parsed(text: str, path: Path) -> Any:
@@ -363,5 +380,7 @@ def _array(name: str, outlines: dict[str, Any], tensors: dict[str, Array]) -> Ar
         return tensors[f"arrays.{name}"]
     raw = tensors[f"texts.{name}.bytes"].tobytes()
     spans = pairwise(tensors[f"texts.{name}.offsets"].tolist())
-    width = int(outlines[name]["chars"])
-    return np.array([raw[first:last].decode() for first, last in spans], f"<U{width}")
+    texts = [raw[first:last].decode() for first, last in spans]
+    # A width that the file claims could need any amount of memory.
+    width = min(int(outlines[name]["chars"]), max(map(len, texts), default=0))
+    return np.array(texts, f"<U{max(width, 1)}")

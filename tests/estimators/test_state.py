@@ -140,6 +140,8 @@ def test_parameters_that_cannot_be_written_give_a_warning_twice(two_classes):
         lambda c, a, n: a.pop("classes"),
         lambda c, a, n: a.pop("history/loss"),
         lambda c, a, n: a.update(feature_names=np.array(["a"])),
+        lambda c, a, n: setattr(n[0].layers[-1], "activation", "relu"),
+        lambda c, a, n: setattr(n[0].layers[-1], "dropout", 0.5),
         lambda c, a, n: n.clear(),
         lambda c, a, n: n.extend(n),
         lambda c, a, n: n.extend(2 * n),
@@ -167,3 +169,12 @@ def test_what_could_not_be_loaded_is_not_written(two_classes, wrong):
     model = SparseMLPClassifier((5,), max_iter=2, random_state=0).fit(*two_classes)
     with pytest.raises(InvalidParameterError):
         to_state(model.set_params(**wrong))
+
+
+def test_features_of_several_labels_rise_or_fall_only(two_classes):
+    X, _ = two_classes
+    model = SparseMLPClassifier((5,), max_iter=2, random_state=0).fit(X, (X[:, :3] > 0).astype(int))
+    config, arrays, networks = to_state(model)
+    arrays["ranking/highest"] = np.full(X.shape[1], 2, dtype=np.int32)
+    with pytest.raises(FormatError, match="a class that does not exist"):
+        from_state(config, arrays, networks)

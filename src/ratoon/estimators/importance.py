@@ -169,7 +169,8 @@ class RankedFeatures:
             if found[name].shape != (n_features,) or found[name].dtype != dtype:
                 raise FormatError(f"ranking: the array {name!r} does not fit {n_features} features")
         model: Any = self
-        n_classes = len(model.classes_) if self._is_classifier else 2
+        has_classes = self._is_classifier and not model._multilabel
+        n_classes = len(model.classes_) if has_classes else 2
         highest = found["highest"]
         if n_features and not (highest.min() >= -1 and highest.max() < n_classes):
             raise FormatError("ranking: a feature is highest in a class that does not exist")

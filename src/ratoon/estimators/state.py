@@ -216,6 +216,8 @@ def _build(
                 f"a network from {network.widths[0]} to {network.widths[-1]} for an estimator of"
                 f" {expected[0]} features and {expected[1]} outputs"
             )
+        if network.layers[-1].activation != "identity" or network.layers[-1].dropout:
+            raise FormatError("the last layer of a network must be linear and without dropout")
     groups = getattr(estimator, "group_names_", None)
     if groups is not None and (groups.ndim != 1 or groups.size > networks[0].widths[1]):
         raise FormatError(f"names of groups do not fit {networks[0].widths[1]} neurons")
