@@ -64,6 +64,49 @@ def idx():
     return bytes([0, 0, 0x0E, 3]) + struct.pack(">3I", 6, 1, 5) + X.astype(">f8").tobytes()
 
 
+def arff():
+    names = "".join(f"@attribute {name} numeric\n" for name in "abcde")
+    rows = "\n".join(",".join(map(str, row)) + f",{'xy'[i % 2]}" for i, row in enumerate(X))
+    return f"@relation x\n{names}@attribute class {{x,y}}\n@data\n{rows}\n".encode()
+
+
+def gct():
+    rows = [f"g{j}\td\t" + "\t".join(map(str, X[:, j])) for j in range(5)]
+    heading = "#1.2\n5\t6\nName\tDescription\t" + "\t".join(f"s{i}" for i in range(6))
+    return "\n".join([heading, *rows, ""]).encode()
+
+
+def soft_data_set():
+    subset = "^SUBSET = {0}\n!subset_description = {0}\n!subset_sample_id = {1}\n"
+    lines = [subset.format("x", "M0,M1,M2"), "!subset_type = disease", subset.format("y", "M3,M4")]
+    lines += ["!subset_type = disease", "^DATASET = GDS1", "!dataset_table_begin"]
+    lines += ["ID_REF\tIDENTIFIER\t" + "\t".join(f"M{i}" for i in range(6))]
+    lines += [f"g{j}\tn\t" + "\t".join(map(str, X[:, j])) for j in range(5)]
+    return "\n".join(["^DATABASE = Geo", *lines, "!dataset_table_end\n"]).encode()
+
+
+def soft_family():
+    lines = ["^SERIES = G", "^PLATFORM = P", "!platform_table_begin", "ID", "!platform_table_end"]
+    for i, row in enumerate(X):
+        lines += [f"^SAMPLE = M{i}", f"!Sample_characteristics_ch1 = kind: {'xy'[i % 2]}"]
+        lines += ["!sample_table_begin", "ID_REF\tVALUE"]
+        lines += [*(f"g{j}\t{value}" for j, value in enumerate(row)), "!sample_table_end"]
+    return "\n".join(lines).encode()
+
+
+def r_list():
+    """A list of a matrix and a vector, as R writes it without compression."""
+    matrix = struct.pack(">3i", 526, X.size, 0)[:8] + X.T.astype(">f8").tobytes()
+    sizes = struct.pack(">9i", 1026, 1, 262153, 3, 0, 0, 0, 0, 0)[:16] + b"dim"
+    sizes += struct.pack(">5i", 13, 2, 6, 5, 254)
+    names = struct.pack(">4i", 1026, 1, 262153, 5) + b"names" + struct.pack(">2i", 16, 2)
+    names += b"".join(struct.pack(">2i", 262153, 1) + name for name in (b"X", b"y"))
+    vector = struct.pack(">8i", 13, 6, 0, 1, 0, 1, 0, 1)
+    head = b"X\n" + struct.pack(">4i", 3, 0x40000, 0x30500, 5) + b"UTF-8"
+    whole = struct.pack(">2i", 531, 2) + matrix + sizes + vector + names
+    return head + whole + struct.pack(">i", 254)
+
+
 GOOD = {
     "packed.mat": mat(True),
     "plain.mat": mat(False),
@@ -74,6 +117,11 @@ GOOD = {
     "s_series_matrix.txt": series_matrix(),
     "lone.mtx": matrix_market(),
     "rows.libsvm": libsvm(),
+    "table.arff": arff(),
+    "table.gct": gct(),
+    "data_set.soft": soft_data_set(),
+    "family.soft": soft_family(),
+    "list.rds": r_list(),
     "rows-idx3": idx(),
     "rows-idx3.gz": gzip.compress(idx()),
 }
@@ -107,6 +155,8 @@ def mutant(content, rng):
 
 
 def read_mutants(folder, name, count, seed):
+    if name.endswith(".rds"):
+        pytest.importorskip("rdata")
     rng = np.random.default_rng(seed)
     path = folder / name
     path.write_bytes(GOOD[name])

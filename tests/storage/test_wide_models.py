@@ -60,6 +60,21 @@ def test_a_result_per_input_is_refused_beyond_the_memory(model, use):
         use(model)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.ranking_.top(3),
+        lambda model: model.card(),
+        lambda model: model.explain(SAMPLES[:1]),
+    ],
+    ids=["ranking_", "card", "explain"],
+)
+def test_a_ranking_counts_its_temporary_copies(path, monkeypatch, use):
+    monkeypatch.setenv("RATOON_MEMORY_LIMIT", "4GB")  # 30 bytes per input
+    with pytest.raises(NotEnoughMemoryError, match="134,217,728"):
+        use(ratoon.load(path))
+
+
 def test_what_needs_connected_inputs_only_works(model, tmp_path):
     assert model.predict(SAMPLES).shape == (20,)
     assert "134217728 -> 4" in str(model.report_)

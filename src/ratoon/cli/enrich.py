@@ -65,6 +65,7 @@ def enrich(
     if output is not None:
         check_file(output)
     estimator = load_model(model)
+    check_named(getattr(estimator, "feature_names_in_", None), gene_sets)
     with input_errors():
         found, note = enrichment_of(
             estimator.ranking_,
@@ -128,10 +129,13 @@ def enrich(
             print_note(f"All {len(found.rows)} sets are in {output}.")
 
 
-def _sum_cells(row: dict[str, Any]) -> list[str]:
-    if row["p_rank"] is None:
-        return []
-    return [f"{row['normalised']:.2f}", f"{row['fdr_rank']:.2g}"]
+def check_named(names: Any, gene_sets: Path) -> None:
+    """Raise unless the features of a model have names."""
+    if names is None:
+        raise InvalidInputError(
+            f"{gene_sets} names features, and the model was trained without names.\n"
+            f"  Train it on a format with names, such as CSV with a header."
+        )
 
 
 def enrichment_of(
@@ -145,11 +149,7 @@ def enrichment_of(
     """Return the enrichment of the sets in a file, and in words how names were matched."""
     from ratoon.explain import enrichment, renamed
 
-    if ranking.feature_names is None:
-        raise InvalidInputError(
-            f"{gene_sets} names features, and the model was trained without names.\n"
-            f"  Train it on a format with names, such as CSV with a header."
-        )
+    check_named(ranking.feature_names, gene_sets)
     if id_map is not None:
         ranking = renamed(ranking, read_id_map(id_map))
     names = ranking.feature_names

@@ -132,6 +132,8 @@ class RankedFeatures:
         model: Any = self
         names = getattr(self, "feature_names_in_", None)
         has_classes = self._is_classifier and not model._multilabel
+        # The importances, their order and the ranks, with temporary copies.
+        self.network_.require_memory_of_inputs(48)
         return Ranking(
             importances(self.network_, statistics),
             statistics,

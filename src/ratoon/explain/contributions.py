@@ -39,6 +39,7 @@ Float = NDArray[np.float64]
 
 _BLOCK_BYTES = 32 * 2**20
 _SMALLEST_CHANGE = 1e-7
+_ROW_COPIES = 6  # of a sample and its contributions, while they are computed
 """Relative change of a neuron's input below which the slope between the two is the derivative."""
 
 
@@ -92,12 +93,11 @@ def contributions(
         references = np.zeros((1, n_features))
     else:
         references = _scaled(baseline, network.scaling)
-    if not stays_sparse:
-        require_memory(
-            8 * n_rows * width,
-            f"a contribution of each of the {width:,} features to each of {n_rows:,} outputs",
-            "Explain fewer samples at a time.",
-        )
+    require_memory(
+        8 * (_ROW_COPIES * (n_features + width) + (0 if stays_sparse else n_rows * width)),
+        f"a contribution of each of the {width:,} features to each of {n_rows:,} outputs",
+        "Explain fewer samples at a time.",
+    )
     traces = [_trace(passes, reference[None, :]) for reference in references]
     values = None if stays_sparse else np.zeros((n_rows, width))
     parts: list[Any] = []

@@ -40,7 +40,8 @@ def read_r_data(path: Path, options: ReadOptions) -> Parsed:
         how = {"altrep_constructor_dict": _bounded(rdata, path, options.limits)}
         parsed = rdata.parser.parse_data(content, extension=_kind(content), **how)
         found = rdata.conversion.convert(parsed, default_encoding="utf-8")
-    except RatoonError:
+        return _samples(path, found, options)
+    except (RatoonError, MemoryError):
         raise
     except Exception as error:  # rdata raises whatever a damaged file leads to
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
@@ -48,6 +49,9 @@ def read_r_data(path: Path, options: ReadOptions) -> Parsed:
             f"{path}: damaged, or R data that cannot be read ({reason}).\n"
             "  In R, save a matrix or a data frame: saveRDS(as.matrix(x), file)."
         ) from None
+
+
+def _samples(path: Path, found: Any, options: ReadOptions) -> Parsed:
     if isinstance(found, Mapping) and len(found) == 1:
         found = next(iter(found.values()))
     if not isinstance(found, Mapping):
