@@ -29,7 +29,8 @@ def test_a_table_with_times_and_events_gives_a_survival_model(ratoon, table, tmp
         "-o", model, "--json",
     )  # fmt: skip
     assert trained.code == 0, trained.err
-    assert json.loads(trained.out)["concordance_of_held_out_samples"] > 0.7
+    scored = json.loads(trained.out)["test_scores"]["concordance"]
+    assert 0.7 < scored["low"] + 0.15 < scored["value"] + 0.15 < scored["high"] + 0.3
     predicted = ratoon("predict", model, table, "--survival-at", "0,12", "-q")
     assert predicted.code == 0, predicted.err
     header, *rows = csv.reader(io.StringIO(predicted.out))
@@ -48,6 +49,38 @@ def test_a_table_with_times_and_events_gives_a_survival_model(ratoon, table, tmp
     )  # fmt: skip
     assert shown.code == 0, shown.err
     assert "survival: time from 'months'" in shown.out
+
+
+def test_training_is_estimated_by_cross_validation(ratoon, table, tmp_path):
+    page = tmp_path / "page.html"
+    trained = ratoon(
+        "train", table, "--time", "months", "--event", "status", "--group", "site", "--cv", "4x2",
+        "--epochs", "20", "--report", page,
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    words = " ".join(trained.out.split())
+    assert "4-fold cross-validation, repeated 2 times, stratified by event within groups" in words
+    text = page.read_text()
+    assert "Of two samples, the one with the higher predicted risk" in text
+    assert "every risk is predicted by models that were trained without the sample" in text
+    assert "Highest risk first." in text
+
+
+def test_training_rows_are_named_when_a_model_is_scored(ratoon, table, tmp_path):
+    model = tmp_path / "m.ratoon"
+    ratoon(
+        "train", table, "--time", "months", "--event", "status", "--group", "site", "--cv", "none",
+        "-o", model, "-q",
+    )  # fmt: skip
+    found = ratoon("evaluate", model, table)
+    assert "All 80 samples were used for training. Concordance on them" in found.out
+    assert "does not describe new samples" in found.out
+    lines = table.read_text().splitlines()[:41]
+    new = [f"N{k},{9 + k},{(k + 1) % 2},A0," + ",".join([f"0.{k + 1}"] * 6) for k in range(5)]
+    table.write_text("\n".join([*lines, *new]) + "\n")
+    found = ratoon("evaluate", model, table)
+    assert "concordance (Harrell's C)" in found.out
+    assert "40 of 45 samples were used for training; concordance on the 5 others" in found.out
 
 
 @pytest.mark.parametrize(

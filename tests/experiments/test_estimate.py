@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from ratoon import SparseMLPClassifier, SparseMLPRegressor
+from ratoon import SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival
 from ratoon.datasets import Dataset, make_microarray
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.experiments import cross_validate, own_estimate
@@ -125,3 +125,48 @@ def test_impossible_samples_are_refused():
         cross_validate(LogisticRegression(), X)
     with pytest.raises(InvalidInputError, match="one label or number per sample"):
         cross_validate(LogisticRegression(), X, np.zeros((60, 2)))
+
+
+def survival(n=60):
+    y = np.empty(n, dtype=[("event", bool), ("time", float)])
+    y["time"] = RNG.exponential(np.exp(-2 * X[:n, 0]))
+    y["event"] = np.arange(n) % 3 > 0
+    return y
+
+
+def test_survival_times_are_predicted_fold_by_fold():
+    y, model = survival(), SparseMLPSurvival((8,), max_iter=15, random_state=0)
+    patients = np.arange(60) // 2
+    found = cross_validate(model, X, y, cv="4x2", groups=patients)
+    assert found.scores.n_events == 40
+    assert found.scores.concordance.value > 0.65
+    assert "stratified by event within groups" in found.how
+    for folds in found.folds:
+        assert all(np.unique(folds[patients == p]).size == 1 for p in range(30))
+        events = [y["event"][folds == k].sum() for k in range(4)]
+        assert max(events) - min(events) <= 2
+    again = cross_validate(
+        model, Dataset(X, y, groups=tuple(f"{p:02}" for p in patients)), cv="4x2"
+    )
+    assert again.scores == found.scores
+    first = np.flatnonzero(found.folds[0] != 0), np.flatnonzero(found.folds[0] == 0)
+    alone = SparseMLPSurvival((8,), max_iter=15, random_state=0).fit(X[first[0]], y[first[0]])
+    risks = alone.predict(X[first[1]]) - alone.predict(X[first[0]]).mean()
+    np.testing.assert_array_equal(found.predictions.predicted[0, first[1]], risks)
+
+
+def test_survival_times_need_events_in_every_training_part():
+    y = survival()
+    y["event"] = np.arange(60) == 7
+    with pytest.raises(InvalidInputError, match="samples without any event; of 60 samples 1"):
+        cross_validate(SparseMLPSurvival((8,), max_iter=2), X, y)
+    with pytest.raises(InvalidInputError, match="one label or number per sample"):
+        cross_validate(SparseMLPRegressor((8,), max_iter=2), X, y)
+
+
+def test_the_own_estimate_of_survival_is_that_of_the_committee():
+    wide = np.hstack([X, RNG.normal(size=(60, 150))])
+    model = SparseMLPSurvival(random_state=0).fit(wide, survival())
+    found = own_estimate(model, survival())
+    assert found.predictions.predicted[0].tolist() == model.cross_validated_outputs_[:, 0].tolist()
+    assert "slightly too good" in found.how

@@ -7,7 +7,8 @@ import pytest
 from ratoon import SparseMLPClassifier, SparseMLPSurvival
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.report import KaplanMeierDisplay, render_report, survival_section
+from ratoon.experiments import cross_validate
+from ratoon.report import KaplanMeierDisplay, render_report
 
 mpl.use("Agg")
 
@@ -51,16 +52,32 @@ def test_impossible_groups_are_refused(data):
 
 
 def test_the_page_shows_the_curves_and_the_concordance(data, model):
-    section = survival_section(model, data)
-    assert section["concordance"] == model.score(data.X, data.y)
     page = render_report(model, data)
     assert "Survival by predicted risk" in page
-    assert f"{section['concordance']:.3f}" in page
+    assert f"{model.score(data.X, data.y):.3f}" in page
+    assert "these samples were used for training" in page.lower()
     assert "R squared" not in page
+    assert page.count("low risk") > 1
+    for word in ("samples at risk at time", "90", "Highest risk first."):
+        assert word in page
+
+
+def test_the_page_of_a_cross_validation_has_its_risks(data, model):
+    estimate = cross_validate(model, data, cv="3x2")
+    page = render_report(model, data, estimate=estimate)
+    assert f"{estimate.scores.concordance.value:.3f}" in page
+    assert "trained without the sample" in page
+    assert "Risks are means over the repeats." in page
+
+
+def test_without_events_there_are_no_curves(data, model):
+    some = data.take(np.flatnonzero(~data.y["event"]))
+    page = render_report(model, some, held_out=True)
+    assert "Survival by predicted risk" not in page
+    assert "No two samples can be compared" in page
 
 
 def test_other_models_have_no_such_section(data):
     labelled = Dataset(data.X, (data.X[:, 0] > 0).astype(int), class_names=("a", "b"))
     model = SparseMLPClassifier((4,), epsilon=2, max_iter=2, random_state=0).fit(labelled)
-    assert survival_section(model, labelled) is None
     assert "Survival by predicted risk" not in render_report(model, labelled)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from ratoon.errors import InvalidInputError
-from ratoon.survival import concordance_index, uno_weights
+from ratoon.survival import concordance_index, concordance_pairs, uno_weights
 
 
 def samples(seed, n=40, ties=True):
@@ -35,6 +35,21 @@ def test_all_pairs_are_counted(seed, ties, weighted):
     weights = np.random.default_rng(seed).random(40) + 0.1 if weighted else np.ones(40)
     found = concordance_index(event, time, risk, weights if weighted else None)
     assert_allclose(found, by_definition(event, time, risk, weights))
+
+
+@given(seed=st.integers(0, 10**6), ties=st.booleans())
+def test_pairs_count_for_both_of_their_samples(seed, ties):
+    event, time, risk = samples(seed, n=20, ties=ties)
+    right, pairs = np.zeros(20), np.zeros(20)
+    for i in np.flatnonzero(event):
+        for j in range(20):
+            if time[j] > time[i] or (time[j] == time[i] and not event[j]):
+                value = float(risk[i] > risk[j]) + 0.5 * (risk[i] == risk[j])
+                right[[i, j]] += value
+                pairs[[i, j]] += 1
+    concordant, comparable = concordance_pairs(event, time, risk)
+    assert_allclose(concordant, right)
+    assert_allclose(comparable, pairs)
 
 
 def test_it_agrees_with_scikit_survival():

@@ -13,7 +13,7 @@ from ratoon.cli.options import input_errors, shell_words
 from ratoon.cli.terminal import count, print_note, print_table, print_text
 from ratoon.datasets import Dataset
 from ratoon.errors import InvalidParameterError
-from ratoon.metrics import ClassScores, NumberScores, Score
+from ratoon.metrics import ClassScores, NumberScores, Score, Scores, SurvivalScores
 
 AUTO, NONE, OWN = "auto", "none", "own"
 DEFAULT_CV, SHORT_CV = "5x3", "5x1"
@@ -58,13 +58,9 @@ def planned_cv(cv: str, estimator: Any, samples: Dataset, *, has_test: bool) -> 
 
     ``auto`` depends on the size of the data and of the training only, not on the machine.
     """
-    if samples.is_survival and cv not in (AUTO, NONE):
-        raise InvalidParameterError(
-            "--cv does not work with survival times; hold out samples with --test 0.3."
-        )
     if cv != AUTO:
         return Plan(cv)
-    if has_test or samples.is_survival:
+    if has_test:
         return Plan(NONE)
     from ratoon.estimators.planning import work_of_fit
 
@@ -117,7 +113,7 @@ def estimated(cv: str, estimator: Any, samples: Dataset, *, seed: int, quiet: bo
 # ------------------------------------------------------------------------------------- printing
 
 
-def show_scores(scores: ClassScores | NumberScores, title: str) -> None:
+def show_scores(scores: Scores, title: str) -> None:
     """Print scores with their intervals, and those of the classes."""
     print_text("")
     print_table(title, ["score", "value", "95 % interval"], _lines(scores))
@@ -138,13 +134,18 @@ def show_scores(scores: ClassScores | NumberScores, title: str) -> None:
         )
 
 
-def _lines(scores: ClassScores | NumberScores) -> list[list[Any]]:
+def _lines(scores: Scores) -> list[list[Any]]:
     if isinstance(scores, NumberScores):
         return [
             ["R squared", _number(scores.r2.value), _interval(scores.r2)],
             ["RMSE", _number(scores.rmse.value), _interval(scores.rmse)],
             ["mean absolute error", _number(scores.mae.value), _interval(scores.mae)],
             ["RMSE of predicting the mean", _number(scores.baseline), ""],
+        ]
+    if isinstance(scores, SurvivalScores):
+        return [
+            ["concordance (Harrell's C)", _number(scores.main.value), _interval(scores.main)],
+            ["events", f"{scores.n_events} of {scores.n_samples} samples", ""],
         ]
     areas = "ROC AUC" if len(scores.classes) == 2 else "ROC AUC, mean over the classes"
     return [
@@ -188,7 +189,7 @@ def show_estimate(estimate: Any, *, quiet: bool) -> None:
         )
 
 
-def show_held_out(scores: ClassScores | NumberScores, n_equal: int) -> None:
+def show_held_out(scores: Scores, n_equal: int) -> None:
     """Print the scores on held-out samples."""
     show_scores(scores, f"scores on {count(scores.n_samples, 'held-out sample')}")
     if n_equal:

@@ -28,7 +28,6 @@ from ratoon.cli.samples import (
     load_model,
     matched,
     read_samples,
-    score_name,
     task_of,
     with_labels,
 )
@@ -166,10 +165,15 @@ def evaluate(
     )
     is_classifier = hasattr(estimator, "classes_")
     if picture is not None and not is_classifier:
-        raise InvalidParameterError("--picture needs a classifier; this model is a regressor.")
-    if hasattr(estimator, "event_times_"):
-        _evaluate_survival(estimator, samples, as_json=as_json)
-        return
+        raise InvalidParameterError(
+            "--picture draws a confusion matrix and needs a classifier; this model predicts"
+            f" {'risks' if hasattr(estimator, 'event_times_') else 'numbers'}."
+        )
+    if hasattr(estimator, "event_times_") and not samples.is_survival:
+        raise InvalidInputError(
+            "this is a survival model, and the times and events of the samples are not known.\n"
+            "  Name their columns: --read time=COLUMN --read event=COLUMN"
+        )
     with input_errors():
         seen = estimator.was_trained_on(samples)
         context = with_predictions(
@@ -191,29 +195,6 @@ def evaluate(
         print_json(result)
         return
     _show(context, result)
-
-
-def _evaluate_survival(estimator: Any, samples: Dataset, *, as_json: bool) -> None:
-    """Print the concordance on samples, and whether the model was trained on some of them."""
-    if not samples.is_survival:
-        raise InvalidInputError(
-            "this is a survival model, and the times and events of the samples are not known.\n"
-            "  Name their columns: --read time=COLUMN --read event=COLUMN"
-        )
-    with input_errors():
-        score = float(estimator.score(samples, samples.y))
-        seen = estimator.was_trained_on(samples)
-    n_seen = None if seen is None else int(seen.sum())
-    if as_json:
-        print_json({"samples": samples.n_samples, "training_samples": n_seen, "score": score})
-        return
-    cells = [samples.n_samples, f"{score:.4f}"]
-    print_table("", ["samples", score_name(estimator)], [cells])
-    if n_seen:
-        print_note(
-            f"{n_seen:,} of {samples.n_samples:,} samples were used for training; the concordance"
-            " does not describe new samples."
-        )
 
 
 def _result(context: ReportContext) -> dict[str, Any]:
@@ -244,7 +225,7 @@ def _result(context: ReportContext) -> dict[str, Any]:
 def _show(context: ReportContext, result: dict[str, Any]) -> None:
     scores, n, n_seen = context.scores, result["samples"], result["training_samples"]
     assert scores is not None
-    kind = "accuracy" if isinstance(scores, ClassScores) else "R squared"
+    kind = scores.main_name
     if n_seen is None:
         show_scores(scores, f"scores on {count(n, 'sample')}")
         print_note(
@@ -255,8 +236,8 @@ def _show(context: ReportContext, result: dict[str, Any]) -> None:
         show_scores(scores, f"scores on {count(n, 'new sample')}")
     elif n_seen == n:
         print_text(
-            f"All {count(n, 'sample')} were used for training. {kind.capitalize()} on them:"
-            f" {_main(scores)}; it does not describe new samples."
+            f"All {count(n, 'sample')} were used for training. {kind[:1].upper()}{kind[1:]} on"
+            f" them: {_main(scores)}; it does not describe new samples."
         )
         print_note(
             "Estimate the score on new samples with `ratoon train --cv 5x3`, or hold out samples"

@@ -191,15 +191,6 @@ def report_training(
         held_out=held_out is not None,
         training=None if held_out is None else training,
         estimate=estimate,
-        extras=_risks_left_out(estimator, training) if held_out is None else {},
     )
     if not quiet:
         print_note(f"The report is in {path}.")
-
-
-def _risks_left_out(estimator: Any, training: Dataset) -> dict[str, Any]:
-    """Return the risks of training samples by models trained without them, if there are any."""
-    risks = getattr(estimator, "cross_validated_outputs_", None)
-    if not training.is_survival or risks is None or len(risks) != training.n_samples:
-        return {}
-    return {"survival": risks[:, 0]}

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ratoon.cli.estimate import NONE, OWN, n_equal_rows, planned_cv, show_estimate, show_held_out
 from ratoon.cli.options import ON_DISK, TASKS, in_shell_words, reading_options, shell_words
 from ratoon.cli.repeat import reading_code
@@ -15,7 +13,6 @@ from ratoon.cli.samples import known_file, print_preparation
 from ratoon.cli.terminal import density_text, print_json, print_note, print_table, print_text
 from ratoon.datasets import Dataset, can_stay_on_disk
 from ratoon.report.context import HELD_OUT, ReportContext, sample_names, with_predictions
-from ratoon.survival import concordance_index
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Result:
 
 def scores_of_test(estimator: Any, training: Dataset, held_out: Dataset | None) -> Any:
     """Return the scores on held-out samples; None without any."""
-    if held_out is None or held_out.is_survival:
+    if held_out is None:
         return None
     context = ReportContext(estimator, held_out, basis=HELD_OUT, training=training)
     return with_predictions(context).scores
@@ -79,7 +76,6 @@ def show_result(
 ) -> None:
     """Print the network and the scores of a training."""
     held_out, scores, estimate = result.held_out, result.scores, result.estimate
-    concordance = _concordances(estimator, result) if result.training.is_survival else {}
     layers = [
         {
             "inputs": layer.n_in,
@@ -105,7 +101,6 @@ def show_result(
                 "test_scores": None if scores is None else scores.to_dict(),
                 "test_sample_names": names,
                 "cross_validation": None if estimate is None else estimate.to_dict(),
-                **concordance,
                 "layers": layers,
             }
         )
@@ -114,8 +109,6 @@ def show_result(
         _show_network(estimator, layers)
     if not quiet:
         print_preparation(estimator)
-    for name, value in concordance.items():
-        print_text(f"{name.replace('s_v', 's-v').replace('_', ' ')}: {value:.4f}")
     if held_out is not None and scores is not None:
         show_held_out(scores, n_equal_rows(estimator, held_out))
     if estimate is not None:
@@ -126,23 +119,6 @@ def show_result(
         print_note(f"The model is in {output}.")
     else:
         print_note("The model was not saved; use -o MODEL to save it.")
-
-
-def _concordances(estimator: Any, result: Result) -> dict[str, float]:
-    """Return Harrell's C of a survival model: of held-out samples, and of those left out in fits.
-
-    The second is slightly too good, as the shares of the members were chosen on the same risks.
-    """
-    found: dict[str, float] = {}
-    training, held_out = result.training, result.held_out
-    risks = getattr(estimator, "cross_validated_outputs_", None)
-    if risks is not None and training.y is not None and len(risks) == training.n_samples:
-        seen = np.isfinite(risks[:, 0])
-        event, time = training.y["event"][seen], training.y["time"][seen]
-        found["cross_validated_concordance"] = concordance_index(event, time, risks[seen, 0])
-    if held_out is not None:
-        found["concordance_of_held_out_samples"] = float(estimator.score(held_out, held_out.y))
-    return found
 
 
 def _show_network(estimator: Any, layers: list[dict[str, Any]]) -> None:

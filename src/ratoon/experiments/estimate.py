@@ -23,7 +23,7 @@ from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.split import fold_numbers
-from ratoon.metrics import ClassScores, NumberScores, Predictions, scores_of
+from ratoon.metrics import Predictions, Scores, scores_of
 
 LARGEST_CV = 1000
 """Most folds, and most repeats."""
@@ -52,7 +52,7 @@ class Estimate:
     folds: Array
     seconds: float
     rows: Array | None = None
-    scores: ClassScores | NumberScores = field(init=False)
+    scores: Scores = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", scores_of(self.predictions))
@@ -62,8 +62,7 @@ class Estimate:
         return {"how": self.how, **self.scores.to_dict()}
 
     def __str__(self) -> str:
-        name = "accuracy" if isinstance(self.scores, ClassScores) else "R squared"
-        return f"{name} {self.scores.main}, by {self.how}"
+        return f"{self.scores.main_name} {self.scores.main}, by {self.how}"
 
     __repr__ = __str__
 
@@ -99,17 +98,19 @@ def cross_validate(
 ) -> Estimate:
     """Estimate by repeated cross-validation how well an estimator predicts new samples.
 
-    Classes are spread evenly over the folds.  The estimator is cloned and fitted to the samples
-    outside of each fold, with its own `random_state`; an integer gives the same numbers again.
+    Classes, or events of survival times, are spread evenly over the folds.  The estimator is cloned
+    and fitted to the samples outside of each fold, with its own `random_state`; an integer gives
+    the same numbers again.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier with ``predict_proba``, or regressor; it is not changed.
+        Classifier with ``predict_proba``, regressor, or `SparseMLPSurvival`, whose risks are
+        centred on those of the training samples of their fold; it is not changed.
     X : array, SciPy matrix, table or Dataset
         Samples in rows.
     y : array-like of shape (n_samples,), optional
-        Labels or numbers; by default those of the `Dataset`.
+        Labels, numbers, or events and times; by default those of the `Dataset`.
     cv : str or int
         Folds and repeats: ``"5x3"`` is 5 folds, drawn 3 times.
     groups : array-like of shape (n_samples,), optional
@@ -145,23 +146,27 @@ def cross_validate(
         groups = X.groups
     if labels is None:
         raise InvalidInputError("cross-validation needs `y`, or a Dataset with labels.")
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
+    is_survival = getattr(estimator, "_estimator_type", None) == "survival"
+    labels = _survival_targets(estimator, labels) if is_survival else np.asarray(labels)
+    if labels.ndim != 1 or (labels.dtype.names and not is_survival):
         raise InvalidInputError(
             f"cross-validation needs one label or number per sample, got `y` of shape"
-            f" {labels.shape}."
+            f" {labels.shape} and type {labels.dtype}."
         )
     is_classifier = hasattr(estimator, "predict_proba")
-    classes, codes = np.unique(labels, return_inverse=True)
-    if not is_classifier:
+    classes, codes = np.unique(labels["event"] if is_survival else labels, return_inverse=True)
+    if not (is_classifier or is_survival):
         codes = np.zeros(labels.size, dtype=np.int64)
     folds = np.stack(
         [
-            _folds(codes, n_folds, seed + repeat, groups, is_classifier)
+            _folds(codes, n_folds, seed + repeat, groups, is_classifier or is_survival)
             for repeat in range(n_repeats)
         ]
     )
-    _check_folds(folds, codes, is_classifier)
+    if is_survival:
+        _check_events(folds, labels["event"])
+    else:
+        _check_folds(folds, codes, is_classifier)
     tasks = [(repeat, k) for repeat in range(n_repeats) for k in np.unique(folds[repeat]).tolist()]
     shape = (n_repeats, labels.size, classes.size) if is_classifier else (n_repeats, labels.size)
     outputs = np.zeros(shape)
@@ -180,9 +185,12 @@ def cross_validate(
         notify(done, len(tasks))
     if is_classifier:
         predictions = Predictions.of_classes(codes, outputs, classes.tolist())
+    elif is_survival:
+        predictions = Predictions.of_survival(labels["event"], labels["time"], outputs, folds)
     else:
         predictions = Predictions.of_numbers(labels, outputs)
-    how = _in_words(int(folds.max()) + 1, n_repeats, is_classifier, groups is not None)
+    strata = "class" if is_classifier else "event" if is_survival else ""
+    how = _in_words(int(folds.max()) + 1, n_repeats, strata, groups is not None)
     return Estimate(predictions, how, folds, time.perf_counter() - started)
 
 
@@ -194,7 +202,7 @@ def own_estimate(estimator: Any, y: Any) -> Estimate:
 
     Parameters
     ----------
-    estimator : SparseMLPClassifier or SparseMLPRegressor
+    estimator : SparseMLPClassifier, SparseMLPRegressor or SparseMLPSurvival
         Fitted in closed form.
     y : array-like of shape (n_samples,)
         The targets it was fitted to.
@@ -212,8 +220,12 @@ def own_estimate(estimator: Any, y: Any) -> Estimate:
             '  Estimate with `cross_validate(model, X, y, cv="5x3")`.'
         )
     seen = np.isfinite(outputs).all(axis=1)
-    labels = np.asarray(y)[seen]
-    if hasattr(estimator, "classes_"):
+    is_survival = hasattr(estimator, "event_times_")
+    labels = (_survival_targets(estimator, y) if is_survival else np.asarray(y))[seen]
+    if is_survival:
+        risks = outputs[seen, 0]
+        predictions = Predictions.of_survival(labels["event"], labels["time"], risks)
+    elif hasattr(estimator, "classes_"):
         codes = np.searchsorted(estimator.classes_, labels)
         logits = outputs[seen] - outputs[seen].max(axis=1, keepdims=True)
         p = np.exp(logits)
@@ -271,6 +283,26 @@ def _check_folds(folds: Array, codes: Array, is_classifier: bool) -> None:
                 )
 
 
+def _survival_targets(estimator: Any, y: Any) -> Array:
+    """Return events and times as an array with these fields."""
+    columns = estimator._check_target(y)
+    found = np.empty(len(columns), dtype=[("event", bool), ("time", np.float64)])
+    found["event"], found["time"] = columns.T
+    return found
+
+
+def _check_events(folds: Array, events: Array) -> None:
+    """Raise if no sample outside of some fold has the event."""
+    for one in folds:
+        for fold in range(int(one.max()) + 1):
+            if not events[one != fold].any():
+                raise InvalidInputError(
+                    f"cross-validation would have to train on samples without any event; of"
+                    f" {events.size} samples {int(events.sum())} have the event.\n"
+                    f"  Add samples, use fewer folds, or omit it."
+                )
+
+
 def _predicted(X: Any, estimator: Any, labels: Array, is_test: Array, classes: Any) -> Array:
     """Fit on the other rows; return probabilities or numbers of the test rows."""
     train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
@@ -280,7 +312,11 @@ def _predicted(X: Any, estimator: Any, labels: Array, is_test: Array, classes: A
         warnings.simplefilter("ignore")
         model.fit(_rows(X, train), labels[train])
         if classes is None:
-            return np.asarray(model.predict(_rows(X, test)))
+            predicted = np.asarray(model.predict(_rows(X, test)))
+            if labels.dtype.names is None:
+                return predicted
+            # Log risks are known up to a constant, which differs between fits.
+            return predicted - float(np.mean(model.predict(_rows(X, train))))
         found = np.zeros((test.size, classes.size))
         # A class with one sample is absent from the training rows of its fold.
         found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(_rows(X, test))
@@ -295,7 +331,7 @@ def _rows(X: Any, rows: Array) -> Any:
     return _safe_indexing(X, rows)
 
 
-def _in_words(n_folds: int, n_repeats: int, stratified: bool, grouped: bool) -> str:
+def _in_words(n_folds: int, n_repeats: int, strata: str, grouped: bool) -> str:
     repeated = f", repeated {n_repeats} times" if n_repeats > 1 else ""
-    kind = ", stratified by class" if stratified else ""
+    kind = f", stratified by {strata}" if strata else ""
     return f"{n_folds}-fold cross-validation{repeated}{kind}{' within groups' if grouped else ''}"

@@ -9,6 +9,8 @@ from ratoon.metrics.intervals import Score as Score
 from ratoon.metrics.numbers import NumberScores as NumberScores
 from ratoon.metrics.numbers import number_scores as number_scores
 from ratoon.metrics.predictions import Predictions as Predictions
+from ratoon.metrics.survival import SurvivalScores as SurvivalScores
+from ratoon.metrics.survival import survival_scores as survival_scores
 
 LEVEL = "95 %"
 """Level of all intervals, as text."""
@@ -20,10 +22,10 @@ def scores_of(predictions: Predictions, *, baseline: float | None = None) -> Sco
     Parameters
     ----------
     predictions : Predictions
-        Of classes or of numbers.
+        Of classes, numbers or risks.
     baseline : float, optional
         For classes the code of the largest class in the training rows, for numbers the mean of the
-        training targets; by default those of the samples themselves.
+        training targets; by default those of the samples themselves.  Risks have none.
 
     Examples
     --------
@@ -33,7 +35,9 @@ def scores_of(predictions: Predictions, *, baseline: float | None = None) -> Sco
     """
     if predictions.is_of_classes:
         return class_scores(predictions, largest=None if baseline is None else int(baseline))
+    if predictions.is_of_survival:
+        return survival_scores(predictions)
     return number_scores(predictions, mean=baseline)
 
 
-Scores = ClassScores | NumberScores
+Scores = ClassScores | NumberScores | SurvivalScores

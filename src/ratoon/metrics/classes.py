@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -54,6 +54,8 @@ class ClassScores:
     classes : tuple of ClassRow
         Per class.
     """
+
+    main_name: ClassVar[str] = "accuracy"
 
     n_samples: int
     n_repeats: int

@@ -77,6 +77,20 @@ def wilson(share: float, n: float) -> Score:
     return Score(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
 
 
+def from_variance(value: float, variance: float, most: float) -> Score:
+    """Return a value in [0, 1] with Wilson's interval for as many samples as give this variance.
+
+    At most ``most`` samples: a variance of 0 does not mean certainty.
+
+    Examples
+    --------
+    >>> str(from_variance(0.75, 0.75 * 0.25 / 40, 100)), str(from_variance(1.0, 0.0, 20))
+    ('0.750 (0.598 to 0.858)', '1.000 (0.839 to 1.000)')
+    """
+    spread = value * (1.0 - value)
+    return wilson(value, most if variance * most <= spread else spread / variance)
+
+
 def mean_of(scores: list[Score]) -> Score:
     """Return the mean of independent proportions with Zou and Donner's interval.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class NumberScores:
     baseline : float
         RMSE of always predicting the mean.
     """
+
+    main_name: ClassVar[str] = "R squared"
 
     n_samples: int
     n_repeats: int

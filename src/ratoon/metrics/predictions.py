@@ -20,13 +20,17 @@ class Predictions:
     Parameters
     ----------
     truth : ndarray of shape (n_samples,)
-        Class codes, or numbers.
+        Class codes, numbers, or times until an event or censoring.
     predicted : ndarray of shape (n_repeats, n_samples)
-        The same; repeated cross-validation predicts every sample several times.
+        The same, or log risks; repeated cross-validation predicts every sample several times.
     probabilities : ndarray of shape (n_repeats, n_samples, n_classes), optional
         For classes.
     classes : tuple of str
         Names of the classes; empty for numbers.
+    events : ndarray of bool, optional
+        For survival: whether the event was observed.
+    parts : ndarray of shape (n_repeats, n_samples), optional
+        For survival: number of the fold of every sample.  Only risks of one fold are compared.
 
     Examples
     --------
@@ -39,6 +43,8 @@ class Predictions:
     predicted: Array
     probabilities: Array | None = None
     classes: tuple[str, ...] = ()
+    events: NDArray[np.bool_] | None = None
+    parts: Array | None = None
 
     @classmethod
     def of_classes(
@@ -75,6 +81,19 @@ class Predictions:
             )
         return cls(true, guess)
 
+    @classmethod
+    def of_survival(
+        cls, events: ArrayLike, times: ArrayLike, risks: ArrayLike, parts: Array | None = None
+    ) -> Predictions:
+        """Build from events, times and log risks; ``risks`` may have one row per repeat."""
+        found = cls.of_numbers(times, risks)
+        return cls(found.truth, found.predicted, events=np.asarray(events, dtype=bool), parts=parts)
+
+    @property
+    def is_of_survival(self) -> bool:
+        """Whether risks are predicted."""
+        return self.events is not None
+
     @property
     def is_of_classes(self) -> bool:
         """Whether classes are predicted, not numbers."""
@@ -93,7 +112,11 @@ class Predictions:
     def take(self, rows: Array) -> Predictions:
         """Return the predictions of some samples."""
         p = None if self.probabilities is None else self.probabilities[:, rows]
-        return Predictions(self.truth[rows], self.predicted[:, rows], p, self.classes)
+        events = None if self.events is None else self.events[rows]
+        parts = None if self.parts is None else self.parts[:, rows]
+        return Predictions(
+            self.truth[rows], self.predicted[:, rows], p, self.classes, events, parts
+        )
 
     def right(self) -> NDArray[np.bool_]:
         """Return whether each prediction of a class is right, (n_repeats, n_samples)."""

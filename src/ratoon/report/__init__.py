@@ -14,4 +14,3 @@ from ratoon.report.page import write_report as write_report
 from ratoon.report.ranking import FeatureRankingDisplay as FeatureRankingDisplay
 from ratoon.report.strategies import StrategyDisplay as StrategyDisplay
 from ratoon.report.survival import KaplanMeierDisplay as KaplanMeierDisplay
-from ratoon.report.survival import survival_section as survival_section

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ratoon.arrays import Array
 from ratoon.datasets import Dataset
-from ratoon.metrics import ClassScores, NumberScores, Predictions, scores_of
+from ratoon.metrics import Predictions, Scores, scores_of
 
 HELD_OUT = "held out"
 CROSS_VALIDATED = "cross-validation"
@@ -94,12 +94,12 @@ class ReportContext:
         return self.predictions.take(others)
 
     @cached_property
-    def scores(self) -> ClassScores | NumberScores | None:
+    def scores(self) -> Scores | None:
         """The scores at the top of the page."""
         return None if self.scored is None else scores_of(self.scored, baseline=self._baseline)
 
     @cached_property
-    def scores_on_training(self) -> ClassScores | NumberScores | None:
+    def scores_on_training(self) -> Scores | None:
         """Scores on the samples the model was trained on, if those are only a part of the data."""
         if self.predictions is None or self.scored is self.predictions:
             return None
@@ -140,6 +140,8 @@ class ReportContext:
         training = self.training
         if training is None or training.y is None or not training.n_samples:
             return None
+        if training.is_survival:
+            return None
         if not self.is_classifier:
             return float(training.y.mean())
         assert self.predictions is not None
@@ -179,9 +181,12 @@ def predictions_of(estimator: Any, data: Dataset) -> Predictions | None:
     >>> predictions_of(model, data).classes
     ('ill', 'well')
     """
-    if data.y is None or data.is_survival:
+    is_survival = hasattr(estimator, "event_times_")
+    if data.y is None or data.is_survival != is_survival:
         return None
     samples = data.X if data.groups is None else data  # a model may centre groups
+    if is_survival:
+        return Predictions.of_survival(data.y["event"], data.y["time"], estimator.predict(samples))
     if not hasattr(estimator, "classes_"):
         predicted = np.asarray(estimator.predict(samples))
         return None if predicted.ndim != 1 else Predictions.of_numbers(data.y, predicted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratoon.metrics import ClassScores, NumberScores, Score
+from ratoon.metrics import ClassScores, NumberScores, Score, SurvivalScores
 from ratoon.report.context import (
     CROSS_VALIDATED,
     HELD_OUT,
@@ -29,6 +29,8 @@ def headline(context: ReportContext) -> dict[str, Any]:
         found.update(scores=_of_classes(scores), sentence=_class_sentence(scores, context))
     elif isinstance(scores, NumberScores):
         found.update(scores=_of_numbers(scores), sentence=_number_sentence(scores))
+    elif isinstance(scores, SurvivalScores):
+        found.update(scores=_of_survival(scores), sentence=_survival_sentence(scores))
     if scores is None:
         found["basis"] = []
     return found
@@ -50,6 +52,15 @@ def _of_numbers(scores: NumberScores) -> list[dict[str, Any]]:
         _card("R squared", scores.r2, baseline=0.0),
         _card("RMSE", scores.rmse, note=f"{scores.baseline:.4g} for the mean"),
         _card("mean absolute error", scores.mae, note="smaller is better"),
+    ]
+
+
+def _of_survival(scores: SurvivalScores) -> list[dict[str, Any]]:
+    events = _card("events", Score(None), note=f"of {scores.n_samples:,} samples")
+    note = "Harrell's C; 0.5 is random"
+    return [
+        _card("concordance", scores.concordance, baseline=0.5, note=note),
+        {**events, "value": f"{scores.n_events:,}"},
     ]
 
 
@@ -114,6 +125,17 @@ def _number_sentence(scores: NumberScores) -> str:
     )
 
 
+def _survival_sentence(scores: SurvivalScores) -> str:
+    found = scores.concordance
+    if found.value is None or found.low is None or found.high is None:
+        return "No two samples can be compared: no event is before the time of another sample."
+    return (
+        f"Of two samples, the one with the higher predicted risk has the event first in"
+        f" {100 * found.value:.0f} % of the pairs; 95 % interval: {100 * found.low:.0f} to"
+        f" {100 * found.high:.0f} %. Random risks: 50 %."
+    )
+
+
 def basis_text(context: ReportContext) -> list[str]:
     """Return sentences on which samples the scores describe."""
     scores, data = context.scores, context.data
@@ -158,15 +180,13 @@ def _new_text(context: ReportContext, n: int) -> list[str]:
         return [f"None of these {n:,} samples was used for training."]
     on_training = context.scores_on_training
     text = f"{seen:,} of {n:,} samples were used for training. The scores are those of the others."
-    if isinstance(on_training, ClassScores):
+    if on_training is not None:
+        name = on_training.main_name
+        is_share = isinstance(on_training, ClassScores)
+        found = on_training.main.percent() if is_share else str(on_training.main)
         text += (
-            f" The accuracy on the training samples is {on_training.accuracy.percent()}; it does"
-            f" not describe new samples."
-        )
-    elif isinstance(on_training, NumberScores):
-        text += (
-            f" R squared on the training samples is {on_training.r2}; it does not describe new"
-            f" samples."
+            f" {name[:1].upper()}{name[1:]} on the training samples is {found}; it does not"
+            f" describe new samples."
         )
     return [text]
 

@@ -1,4 +1,4 @@
-"""Survival: Kaplan-Meier curves by predicted risk, and what the page says about them."""
+"""Kaplan-Meier curves by predicted risk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratoon.arrays import Array
-from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
-from ratoon.report.style import CYCLE, inline_svg, new_axes, tidy
-from ratoon.survival import (
-    KaplanMeier,
-    concordance_index,
-    kaplan_meier,
-    log_rank,
-)
+from ratoon.report.style import CYCLE, new_axes, tidy
+from ratoon.survival import KaplanMeier, kaplan_meier, log_rank
 
 NAMES = {2: ("low risk", "high risk"), 3: ("low risk", "medium risk", "high risk")}
 
@@ -36,6 +30,8 @@ class KaplanMeierDisplay:
         Last time of any sample, up to which curves are drawn.
     time_name : str
         Label of the horizontal axis.
+    groups : ndarray of str, optional
+        Name of the group of every sample.
 
     Examples
     --------
@@ -51,6 +47,7 @@ class KaplanMeierDisplay:
     p_value: float
     last: float
     time_name: str = "time"
+    groups: NDArray[np.str_] | None = None
     figure_: Any = field(default=None, init=False, repr=False)
     ax_: Any = field(default=None, init=False, repr=False)
 
@@ -65,7 +62,8 @@ class KaplanMeierDisplay:
         if not event.any():
             raise InvalidInputError("no sample has the event, so there is no curve to draw.")
         curves = {str(n): kaplan_meier(event[groups == n], time[groups == n]) for n in names}
-        return cls(curves, log_rank(event, time, groups)[1], float(time.max()), time_name)
+        p_value = log_rank(event, time, groups)[1]
+        return cls(curves, p_value, float(time.max()), time_name, groups.astype(str))
 
     @classmethod
     def from_risks(
@@ -91,6 +89,7 @@ class KaplanMeierDisplay:
         codes: NDArray[np.intp] = np.searchsorted(cuts, risk, side="left")
         shown = cls.from_groups(event, time, codes, time_name=time_name)
         shown.curves = {NAMES[n_groups][int(code)]: one for code, one in shown.curves.items()}
+        shown.groups = np.asarray(NAMES[n_groups])[codes]
         return shown
 
     @classmethod
@@ -125,55 +124,3 @@ class KaplanMeierDisplay:
         self.ax_.legend(frameon=False, fontsize=8)
         tidy(self.ax_)
         return self
-
-
-def survival_section(
-    estimator: Any, data: Dataset | None, risk: Array | None = None
-) -> dict[str, Any] | None:
-    """Return what a page shows about a survival model and samples with times.
-
-    ``risk`` are the risks of the samples, by default those that the model predicts; samples whose
-    risk is not finite are left out.
-
-    Returns
-    -------
-    dict or None
-        ``concordance``; ``picture`` (SVG text); ``facts``, pairs of a name and a text; and
-        ``rows``, one per risk group with its name, samples, events and median time.  None if this
-        is not a survival model or the samples have no times.
-    """
-    if data is None or not data.is_survival or not hasattr(estimator, "event_times_"):
-        return None
-    assert data.y is not None
-    risk = np.asarray(estimator.predict(data) if risk is None else risk, dtype=np.float64)
-    known = np.isfinite(risk)
-    event, time, risk = data.y["event"][known], data.y["time"][known], risk[known]
-    n_groups = 3 if risk.size >= 30 else 2
-    name = data.naming.time if data.naming is not None and data.naming.time else "time"
-    display = KaplanMeierDisplay.from_risks(event, time, risk, n_groups=n_groups, time_name=name)
-    concordance = concordance_index(event, time, risk)
-    p_text = "below 0.001" if display.p_value < 0.001 else f"{display.p_value:.3f}"
-    described = "; ".join(
-        f"{group}: {curve.n_events} events in {curve.n_samples} samples"
-        for group, curve in display.curves.items()
-    )
-    return {
-        "concordance": concordance,
-        "picture": inline_svg(
-            display, f"Kaplan-Meier curves. {described}.", salt="survival", size=(5.8, 3.6)
-        ),
-        "facts": [
-            ("concordance (Harrell's C)", f"{concordance:.3f}"),
-            ("log-rank test of the groups", f"p {p_text}"),
-            ("events", f"{int(event.sum())} of {risk.size} samples"),
-        ],
-        "rows": [
-            (
-                group,
-                curve.n_samples,
-                curve.n_events,
-                "not reached" if curve.median is None else f"{curve.median:.4g}",
-            )
-            for group, curve in display.curves.items()
-        ],
-    }

@@ -115,22 +115,24 @@ class Chart:
         x_ticks: Sequence[float] | None = None,
         y_ticks: Sequence[float] | None = None,
         percent: bool = False,
+        y_percent: bool = False,
     ) -> None:
-        """Draw grid, ticks and labels."""
+        """Draw grid, ticks and labels; fractions are written in per cent if asked for."""
         left, right, top, bottom = self.margins
         last_x, last_y = self.width - right, self.height - bottom
 
-        def label(value: float) -> str:
+        def label(value: float, percent: bool) -> str:
             return f"{100 * value:.0f}" if percent else f"{value:.4g}"
 
         for tick in tick_values(*self.x) if x_ticks is None else x_ticks:
             at = number(float(self.at(tick, self.y[0])[0]))
             self.parts.append(f'<path class="grid" d="M{at} {top}V{last_y}"/>')
-            self.text(float(at), last_y + 16, label(tick), "tick", anchor="middle")
+            self.text(float(at), last_y + 16, label(tick, percent), "tick", anchor="middle")
         for tick in tick_values(*self.y) if y_ticks is None else y_ticks:
             at = number(float(self.at(self.x[0], tick)[1]))
             self.parts.append(f'<path class="grid" d="M{left} {at}H{last_x}"/>')
-            self.text(left - 7, float(at) + 4, label(tick), "tick", anchor="end")
+            text = label(tick, percent or y_percent)
+            self.text(left - 7, float(at) + 4, text, "tick", anchor="end")
         self.text((left + last_x) / 2, self.height - 8, x_label, "label", anchor="middle")
         middle = (top + last_y) / 2
         turned = f'transform="rotate(-90 13 {number(middle)})"'

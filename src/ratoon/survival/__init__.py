@@ -1,6 +1,6 @@
 """Survival analysis with NumPy: Cox's partial likelihood, concordance, curves."""
 
-from ratoon.survival.concordance import concordance_index, uno_weights
+from ratoon.survival.concordance import concordance_index, concordance_pairs, uno_weights
 from ratoon.survival.cox import TIES, CoxLoss, baseline_hazard, martingale_residuals
 from ratoon.survival.curves import KaplanMeier, StepFunction, kaplan_meier, log_rank
 
@@ -11,6 +11,7 @@ __all__ = [
     "StepFunction",
     "baseline_hazard",
     "concordance_index",
+    "concordance_pairs",
     "kaplan_meier",
     "log_rank",
     "martingale_residuals",

@@ -40,34 +40,80 @@ def concordance_index(
     >>> concordance_index(event, time, np.array([3.0, 1.0, 2.0]))
     0.6666666666666666
     """
-    event, time = np.asarray(event, dtype=bool), np.asarray(time, dtype=np.float64)
-    risk = np.asarray(risk, dtype=np.float64)
-    order = np.lexsort((event, -time))  # latest first; at equal times the censored first
-    later: list[float] = []
-    concordant = comparable = 0.0
-    position = 0
-    while position < order.size:
-        here = order[position]
-        stop = position
-        while stop < order.size and time[order[stop]] == time[here]:
-            stop += 1
-        same = order[position:stop]
-        for row in same[~event[same]].tolist():
-            insort(later, risk[row])
-        with_event = same[event[same]].tolist()
-        for row in with_event:
-            weight = 1.0 if weights is None else float(weights[row])
-            below, upto = bisect_left(later, risk[row]), bisect_right(later, risk[row])
-            concordant += weight * (below + 0.5 * (upto - below))
-            comparable += weight * len(later)
-        for row in with_event:
-            insort(later, risk[row])
-        position = stop
-    if comparable == 0:
+    concordant, comparable = _pairs_of_events(event, time, risk)
+    if weights is not None:
+        concordant, comparable = concordant * weights, comparable * weights
+    if not comparable.any():
         raise InvalidInputError(
             "no two samples can be compared: an event before the time of another sample is needed."
         )
-    return concordant / comparable
+    return float(concordant.sum() / comparable.sum())
+
+
+def concordance_pairs(
+    event: Array, time: Array, risk: Array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for every sample its concordant pairs and all its pairs that can be compared.
+
+    A pair counts for both of its samples.  The standard error of the concordance follows from these
+    counts, as in the package survival of R.
+
+    Examples
+    --------
+    >>> event, time = np.array([True, True, False]), np.array([1.0, 2.0, 3.0])
+    >>> concordant, comparable = concordance_pairs(event, time, np.array([3.0, 1.0, 2.0]))
+    >>> concordant.tolist(), comparable.tolist()
+    ([2.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    """
+    first = _pairs_of_events(event, time, risk)
+    second = _pairs_of_later(event, time, risk)
+    return first[0] + second[0], first[1] + second[1]
+
+
+def _pairs_of_events(event: Array, time: Array, risk: Array) -> tuple[Array, Array]:
+    """Return for every event the later samples with a lower risk, and all later samples."""
+    event, time = np.asarray(event, dtype=bool), np.asarray(time, dtype=np.float64)
+    risk = np.asarray(risk, dtype=np.float64)
+    concordant, comparable = np.zeros(time.size), np.zeros(time.size)
+    seen: list[float] = []
+    for same in _by_time(time, latest_first=True):
+        for row in same[~event[same]].tolist():  # at equal times the censored are later
+            insort(seen, risk[row])
+        for row in same[event[same]].tolist():
+            below, upto = bisect_left(seen, risk[row]), bisect_right(seen, risk[row])
+            concordant[row] = below + 0.5 * (upto - below)
+            comparable[row] = len(seen)
+        for row in same[event[same]].tolist():
+            insort(seen, risk[row])
+    return concordant, comparable
+
+
+def _pairs_of_later(event: Array, time: Array, risk: Array) -> tuple[Array, Array]:
+    """Return for every sample the earlier events with a higher risk, and all earlier events."""
+    event, time = np.asarray(event, dtype=bool), np.asarray(time, dtype=np.float64)
+    risk = np.asarray(risk, dtype=np.float64)
+    concordant, comparable = np.zeros(time.size), np.zeros(time.size)
+    seen: list[float] = []
+
+    def count(row: int) -> None:
+        below, upto = bisect_left(seen, risk[row]), bisect_right(seen, risk[row])
+        concordant[row] = len(seen) - upto + 0.5 * (upto - below)
+        comparable[row] = len(seen)
+
+    for same in _by_time(time, latest_first=False):
+        for row in same[event[same]].tolist():
+            count(row)
+        for row in same[event[same]].tolist():
+            insort(seen, risk[row])
+        for row in same[~event[same]].tolist():
+            count(row)
+    return concordant, comparable
+
+
+def _by_time(time: Array, *, latest_first: bool) -> list[Array]:
+    """Return the samples of every distinct time."""
+    order = np.argsort(-time if latest_first else time, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(time[order])) + 1)
 
 
 def uno_weights(

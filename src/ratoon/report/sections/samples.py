@@ -22,6 +22,8 @@ def build(context: ReportContext) -> dict[str, Any] | None:
     names = sample_names(data)
     if predictions.is_of_classes:
         columns, rows, n_wrong = _of_classes(predictions, names, context.trained_on)
+    elif predictions.is_of_survival:
+        columns, rows, n_wrong = _of_survival(predictions, names, context.trained_on)
     else:
         columns, rows, n_wrong = _of_numbers(predictions, names, context.trained_on)
     n = len(rows)
@@ -34,6 +36,7 @@ def build(context: ReportContext) -> dict[str, Any] | None:
         "n_wrong": n_wrong,
         "classes": list(predictions.classes),
         "n_repeats": predictions.n_repeats,
+        "is_survival": predictions.is_of_survival,
         "block": {
             "columns": columns,
             "classes": list(predictions.classes),
@@ -105,6 +108,36 @@ def _of_numbers(
     for row in np.argsort(-np.abs(errors), kind="stable").tolist():
         values = (truth[row], guess[row], errors[row], abs(errors[row]))
         cells: list[Any] = [row, names[row], *(float(f"{value:.6g}") for value in values)]
+        if has_parts:
+            cells.append("training" if trained_on[row] else "scoring")
+        rows.append(cells)
+    return columns, rows, 0
+
+
+def _of_survival(
+    predictions: Predictions, names: tuple[str, ...], trained_on: Any
+) -> tuple[list[dict[str, str]], list[list[Any]], int]:
+    risks, times, events = predictions.consensus(), predictions.truth, predictions.events
+    assert events is not None
+    columns = [
+        _column("sample", "text"),
+        _column("time", "number", "until the event or the end of observation"),
+        _column("event", "text", "whether it was observed"),
+        _column("log risk", "signed", "0 is the risk of an average sample"),
+    ]
+    has_parts = trained_on is not None and trained_on.any() and not trained_on.all()
+    if has_parts:
+        columns.append(_column("used for", "text"))
+    rows = []
+    for row in np.argsort(-risks, kind="stable").tolist():
+        seen = "yes" if events[row] else "no"
+        cells: list[Any] = [
+            row,
+            names[row],
+            float(f"{times[row]:.6g}"),
+            seen,
+            round(float(risks[row]), 4),
+        ]
         if has_parts:
             cells.append("training" if trained_on[row] else "scoring")
         rows.append(cells)

@@ -6,42 +6,94 @@ from typing import Any
 
 import numpy as np
 
-from ratoon.report.context import HELD_OUT, NEW, TRAINING, ReportContext
-from ratoon.report.survival import survival_section
-from ratoon.report.svg import Html
+from ratoon.arrays import Array
+from ratoon.metrics import SurvivalScores
+from ratoon.report.context import CROSS_VALIDATED, ReportContext
+from ratoon.report.survival import KaplanMeierDisplay
+from ratoon.report.svg import Chart, Html, colour_of, tick_values
 
-_BASIS = {
-    HELD_OUT: "These samples were held out: they were not used for training.",
-    TRAINING: "These samples were used for training, so the curves and the concordance do not"
-    " describe new samples. Hold out samples with `ratoon train --test 0.3`.",
-    NEW: "None of these samples was used for training.",
-}
-_LEFT_OUT = (
-    "The risk of every sample is that of models that were trained without it. The model chose its"
-    " parameters on these risks, so the concordance is slightly too good."
-)
-_UNKNOWN = (
-    "The curves and the concordance describe new samples only if none of these was used for"
-    " training, which is not known."
-)
+FEWEST_FOR_THREE = 30
+"""With fewer samples there are two groups."""
 
 
 def build(context: ReportContext) -> dict[str, Any] | None:
-    """Return the curves, the risk groups and the concordance; None for other models.
-
-    They are those of ``context.extras["survival"]``, risks of the samples by models trained without
-    them, if it is given; otherwise of the samples that the model was not trained on, if there are
-    any.
-    """
-    data, risks = context.data, context.extras.get("survival")
-    if data is None or not data.is_survival:
+    """Return the curves and the risk groups of the samples that the scores describe."""
+    data, scored, scores = context.data, context.scored, context.scores
+    if data is None or scored is None or not isinstance(scores, SurvivalScores):
         return None
-    basis = _BASIS.get(context.basis, _UNKNOWN) if risks is None else _LEFT_OUT
-    seen = context.trained_on
-    if risks is None and context.basis == NEW and seen is not None and seen.any():
-        basis = (
-            f"{seen.sum():,} of {seen.size:,} samples were used for training; shown are the others."
+    assert scored.events is not None
+    if not scored.events.any():
+        return None
+    naming = data.naming
+    display = KaplanMeierDisplay.from_risks(
+        scored.events,
+        scored.truth,
+        scored.consensus(),
+        n_groups=3 if scored.n_samples >= FEWEST_FOR_THREE else 2,
+        time_name=naming.time if naming is not None and naming.time else "time",
+    )
+    ticks = [tick for tick in tick_values(0.0, display.last) if tick <= display.last]
+    return {
+        "picture": _chart(display, ticks),
+        "legend": [
+            {"css": colour_of(code), "name": name} for code, name in enumerate(display.curves)
+        ],
+        "time": display.time_name,
+        "ticks": [f"{tick:.4g}" for tick in ticks],
+        "rows": [
+            {
+                "name": name,
+                "samples": curve.n_samples,
+                "events": curve.n_events,
+                "median": "not reached" if curve.median is None else f"{curve.median:.4g}",
+                "at_risk": _at_risk(_of_group(scored, display, name), ticks),
+            }
+            for name, curve in display.curves.items()
+        ],
+        "p": "below 0.001" if display.p_value < 0.001 else f"{display.p_value:.3f}",
+        "n_repeats": scored.n_repeats,
+        "is_cross_validated": context.basis == CROSS_VALIDATED,
+    }
+
+
+def _of_group(scored: Any, display: KaplanMeierDisplay, name: str) -> Array:
+    """Return the times of the samples of a group."""
+    assert display.groups is not None
+    return np.asarray(scored.truth[display.groups == name])
+
+
+def _at_risk(times: Array, ticks: list[float]) -> list[int]:
+    """Return how many samples are still under observation at each tick."""
+    return [int((times >= tick).sum()) for tick in ticks]
+
+
+def _chart(display: KaplanMeierDisplay, ticks: list[float]) -> Html:
+    described = "; ".join(
+        f"{name}: {curve.n_events} events in {curve.n_samples} samples"
+        for name, curve in display.curves.items()
+    )
+    chart = Chart(
+        f"Kaplan-Meier curves. {described}.",
+        (0.0, display.last or 1.0),
+        (0.0, 1.0),
+        width=640,
+        height=400,
+        css="zoom",
+    )
+    chart.axes(display.time_name, "without event, %", x_ticks=ticks, y_percent=True)
+    for code, (name, curve) in enumerate(display.curves.items()):
+        times = np.concatenate([[0.0], curve.times, [display.last]])
+        low, middle, high = (
+            np.concatenate([[1.0], values, values[-1:] if values.size else [1.0]])
+            for values in (curve.low, curve.survival, np.nan_to_num(curve.high))
         )
-        risks = np.where(seen, np.nan, context.estimator.predict(data))
-    found = survival_section(context.estimator, data, risks)
-    return None if found is None else {**found, "basis": basis, "picture": Html(found["picture"])}
+        x = np.repeat(times, 2)[1:]
+        chart.area(x, _steps(low), _steps(high), f"fill {colour_of(code)}")
+        title = f"{name}: {curve.n_samples} samples, {curve.n_events} events"
+        chart.line(x, _steps(middle), f"curve {colour_of(code)}", title=title)
+    return chart.html()
+
+
+def _steps(values: Array) -> Any:
+    """Return the values at the corners of a line that changes in steps."""
+    return np.repeat(values, 2)[:-1]

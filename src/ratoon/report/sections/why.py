@@ -45,6 +45,12 @@ def _chosen(context: ReportContext) -> tuple[list[int], list[str]]:
         predicted = (
             np.asarray(predictions.predicted).reshape(-1, predictions.n_samples).mean(axis=0)
         )
+        if predictions.is_of_survival:
+            order = np.argsort(-predicted, kind="stable").tolist()
+            for row in (*order[:N_WRONG], *order[-N_WRONG:]):
+                high = predicted[row] > np.median(predicted)
+                chosen.setdefault(row, f"one of the {'highest' if high else 'lowest'} risks")
+            return list(chosen), list(chosen.values())
         errors = predicted - predictions.truth
         for row in np.argsort(-np.abs(errors), kind="stable")[:N_WRONG].tolist():
             chosen.setdefault(row, f"error {errors[row]:+.3g}")
