@@ -3,6 +3,7 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from ratoon.cli import main
@@ -63,3 +64,23 @@ def test_no_labels_are_needed_without_supervision(genes, tmp_path):
     assert main([*arguments, "-o", str(table), "-q"]) == 0
     assert len(table.read_text(encoding="utf-8").splitlines()) == 5
     assert "\t" in table.read_text(encoding="utf-8")
+
+
+def test_groups_stay_together(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    lines = ["outcome,patient," + ",".join(f"gene{k}" for k in range(8))]
+    for k in range(48):
+        values = rng.normal(size=8) + (k % 2) * np.eye(8)[3] * 4
+        cells = ",".join(f"{v:.3f}" for v in values)
+        lines.append(f"{'ab'[k % 2]},P{k // 4},{cells}")
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(lines) + "\n")
+    given = ["select", str(path), "--label", "outcome", "-k", "2", "--repeats", "2", "--json"]
+    assert main([*given, "--group", "patient"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["features"][0]["feature"] == "gene3"
+    assert main([*given, "--read", "ignore=patient"]) == 0
+    other = json.loads(capsys.readouterr().out)
+    assert [row["spread"] for row in other["features"]] != [
+        row["spread"] for row in found["features"]
+    ]

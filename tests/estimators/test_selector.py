@@ -1,5 +1,7 @@
 """Feature selectors: selection, stability, accepted inputs, errors."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,9 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from ratoon import SparseAutoencoderSelector, SparseFeatureSelector, SparseMLPClassifier
+from ratoon.datasets import Dataset
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.selectors import stability_index, training_rows
 from ratoon.evolution import NeuroFS
+from ratoon.samples.groups import ConfoundedGroupsWarning
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +153,63 @@ def test_the_autoencoder_selects_correlated_features_without_labels():
     assert selector.strength_[0] == 0.0, "a constant feature has no information"
     with pytest.raises(InvalidParameterError, match="noise"):
         SparseAutoencoderSelector(noise=-1.0).fit(x)
+
+
+class Recorder(SparseMLPClassifier):
+    """Notes the rows and the groups that it is fitted to."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y, groups=None):
+        self.seen.append((X[:, -1].astype(int), groups))
+        self.feature_importances = np.arange(X.shape[1], dtype=float)
+        return self
+
+    @property
+    def feature_importances_(self):
+        return self.feature_importances
+
+
+@pytest.mark.parametrize(("resample", "n_fits"), [("halves", 7), ("folds", 6)])
+def test_a_group_is_never_in_both_parts(data, resample, n_fits):
+    x, y = data
+    x = np.column_stack([x, np.arange(120)])
+    patients = np.arange(120) // 3
+    Recorder.seen = []
+    SparseFeatureSelector(
+        2, estimator=Recorder(), n_repeats=6, resample=resample, random_state=0
+    ).fit(x, y, groups=[f"P{p}" for p in patients])
+    assert len(Recorder.seen) == n_fits
+    for rows, groups in Recorder.seen:
+        assert np.unique(patients[rows], return_counts=True)[1].tolist() == [3] * (rows.size // 3)
+        assert groups.size == rows.size
+    if resample == "halves":
+        for (one, _), (other, _) in zip(Recorder.seen[0:6:2], Recorder.seen[1:6:2], strict=True):
+            assert_array_equal(np.sort(np.r_[one, other]), np.arange(120))
+
+
+def test_groups_of_a_data_set_are_kept_together(data):
+    x, y = data
+    codes = np.unique(y, return_inverse=True)[1]
+    patients = tuple(f"P{k // 4:02}" for k in range(120))
+    labelled = Dataset(x, codes, class_names=("down", "up"), groups=patients)
+    found = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(labelled)
+    same = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(x, y, groups=patients)
+    assert_array_equal(found.strengths_, same.strengths_)
+    other = SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(x, y)
+    assert (found.strengths_ != other.strengths_).any()
+    assert found.get_support(indices=True).tolist() == [3, 11]
+
+
+def test_groups_of_one_class_each_cannot_be_halved(data):
+    x, y = data
+    batches = np.where(y == "up", "a", "b")
+    with pytest.warns(ConfoundedGroupsWarning, match="may learn the group"):
+        SparseFeatureSelector(2, n_repeats=2, resample="seeds", random_state=0).fit(
+            x, y, groups=batches
+        )
+    with (
+        pytest.warns(ConfoundedGroupsWarning),
+        pytest.raises(InvalidInputError, match="samples of one class only"),
+    ):
+        SparseFeatureSelector(2, n_repeats=2, random_state=0).fit(x, y, groups=batches)

@@ -12,6 +12,7 @@ import typer
 from ratoon.cli.options import (
     DataFile,
     FormulaOption,
+    GroupOption,
     JsonOption,
     LabelOption,
     MissingOption,
@@ -19,9 +20,10 @@ from ratoon.cli.options import (
     ReadingOption,
     TaskOption,
     input_errors,
+    with_columns,
 )
 from ratoon.cli.output import check_file, check_picture, save_picture, write_csv
-from ratoon.cli.samples import read_samples, with_labels, without_groups
+from ratoon.cli.samples import read_samples, with_labels
 from ratoon.cli.terminal import print_json, print_note, print_table
 
 SHOWN = 20
@@ -42,6 +44,7 @@ def select(
         bool,
         typer.Option("--unsupervised", help="Use no labels: train sparse denoising autoencoders."),
     ] = False,
+    group: GroupOption = None,
     repeats: Annotated[
         int, typer.Option(min=1, help="Number of models, fitted to halves of the samples.")
     ] = 10,
@@ -66,12 +69,15 @@ def select(
     the halves in which it is among the first k); and statistics of
     all samples: direction, difference of the means, t or F, p value, and FDR
     (Benjamini-Hochberg).  Below it is a bound on the number of stable features
-    that are false.  Selection uses the labels: a model tested on the same
+    that are false.  With --group, halves keep the samples of a patient or a
+    batch together.  Selection uses the labels: a model tested on the same
     samples afterwards looks better than it is.
 
     For example:
 
       ratoon select genes.csv --label outcome -k 50 -o panel.csv
+
+      ratoon select genes.csv --label outcome --group patient
 
       ratoon select genes.csv --unsupervised -k 200
     """
@@ -82,8 +88,8 @@ def select(
         check_file(output)
     if picture is not None:
         check_picture(picture)
+    reading = with_columns(reading, group=group)
     samples = read_samples(data, label, missing, quiet=quiet, task=task, reading=reading)
-    without_groups(samples, data)
     selector: Any
     if unsupervised:
         selector = SparseAutoencoderSelector(k, n_repeats=repeats, random_state=seed)

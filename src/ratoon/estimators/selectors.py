@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from ratoon.arrays import Array
 from ratoon.committee import suits
 from ratoon.committee.problem import MIN_SAMPLES
 from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.estimators.data import groups_of
 from ratoon.estimators.parameters import short
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import SET, RewiringHasNoEffectWarning
@@ -31,6 +33,12 @@ from ratoon.explain import (
 from ratoon.explain.stability import THRESHOLD
 from ratoon.rng import derive_generator, derive_seed, draw_root
 from ratoon.samples.checked import checked_samples, targets_or_labels
+from ratoon.samples.groups import (
+    ConfoundedGroupsWarning,
+    group_codes,
+    grouped_folds,
+    warn_if_confounded,
+)
 from ratoon.samples.in_memory import wrap
 from ratoon.samples.statistics import ConstantFeatureWarning
 
@@ -196,7 +204,7 @@ class SparseFeatureSelector(StrengthSelector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit the models and rank the features.
 
         Parameters
@@ -205,6 +213,10 @@ class SparseFeatureSelector(StrengthSelector):
             Samples in rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Classes, binary labels, or numbers.  A `Dataset` without `y` uses its own.
+        groups : array-like of shape (n_samples,), optional
+            Group of every sample, such as its patient or batch: halves and folds keep it together,
+            and so does an estimator whose `fit` has this parameter.  By default those of the
+            `Dataset`.
 
         Returns
         -------
@@ -234,7 +246,11 @@ class SparseFeatureSelector(StrengthSelector):
                 f" SparseMLPClassifier(), or None; got {short(self.estimator)}."
             )
         seed = draw_root(self.random_state)
-        parts = self._parts(target, seed)
+        named = groups_of(X, groups)
+        codes = None if named is None else group_codes(named, len(target))[0]
+        if codes is not None:
+            warn_if_confounded(codes, class_codes(target), stacklevel=2)
+        parts = self._parts(target, seed, codes)
         fewest = min(rows.size for rows in parts)
         has_halves = self.resample == "halves" and fewest < len(target)
         if has_halves:
@@ -246,7 +262,7 @@ class SparseFeatureSelector(StrengthSelector):
             threads_for(self.n_jobs, 1)  # raises if it is not a number of processes
         strengths = Parallel(n_jobs=self.n_jobs)(
             delayed(_strength)(
-                model, x, target, rows, derive_seed(seed, "repeat", number), self.propagate
+                model, x, target, rows, derive_seed(seed, "repeat", number), self.propagate, codes
             )
             for number, rows in enumerate(parts)
         )
@@ -258,16 +274,26 @@ class SparseFeatureSelector(StrengthSelector):
         self._n_halves = 2 * (self.n_repeats // 2) if has_halves else 0
         return self
 
-    def _parts(self, target: Array, seed: int) -> list[Array]:
+    def _parts(self, target: Array, seed: int, groups: NDArray[np.int64] | None) -> list[Array]:
         """Return the rows that each model is fitted to."""
         if self.resample == "seeds":
             return [np.arange(len(target))] * self.n_repeats
         if self.resample == "folds":
-            return training_rows(target, self.n_repeats, derive_generator(seed, "folds"))
+            rng = derive_generator(seed, "folds")
+            return training_rows(target, self.n_repeats, rng, groups)
         if len(target) < 2 * _FEWEST_IN_HALF:
             return [np.arange(len(target))] * self.n_repeats
-        rng = derive_generator(seed, "halves")
-        return complementary_halves(class_codes(target), len(target), self.n_repeats, rng)
+        rng, codes = derive_generator(seed, "halves"), class_codes(target)
+        parts = complementary_halves(codes, len(target), self.n_repeats, rng, groups)
+        if codes is not None and any(np.unique(codes[rows]).size < 2 for rows in parts):
+            if np.unique(codes).size < 2:
+                return parts  # the estimator refuses a single class
+            raise InvalidInputError(
+                "halves of the groups have samples of one class only, so no model can be fitted to"
+                ' them.\n  Use more or smaller groups, or resample="seeds", which leaves no sample'
+                " out."
+            )
+        return parts
 
     def stable_features(self, threshold: float = THRESHOLD) -> StableSelection:
         """Return the features that are selected in most halves, with a bound on false ones.
@@ -308,11 +334,14 @@ def class_codes(y: Array) -> NDArray[np.int64] | None:
     return np.asarray(np.unique(y, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
-def training_rows(y: Array, n_parts: int, rng: np.random.Generator) -> list[Array]:
+def training_rows(
+    y: Array, n_parts: int, rng: np.random.Generator, groups: NDArray[np.int64] | None = None
+) -> list[Array]:
     """Return the training rows of every fold.
 
     Folds are stratified by class, and a sample that is alone in its class is never left out.  With
-    fewer than four samples per fold, or a single fold, every fold has all rows.
+    fewer than four samples per fold, or a single fold, every fold has all rows.  No group is in two
+    folds; with fewer groups than folds, some folds leave out the same groups.
 
     Examples
     --------
@@ -323,6 +352,10 @@ def training_rows(y: Array, n_parts: int, rng: np.random.Generator) -> list[Arra
     if n_parts == 1 or rows.size < 4 * n_parts:
         return [rows] * n_parts
     known = class_codes(y)
+    if groups is not None:
+        part = grouped_folds(groups, known, n_parts, rng)
+        n_folds = int(part.max()) + 1
+        return [rows[part != number % n_folds] for number in range(n_parts)]
     codes = np.zeros(rows.size, dtype=np.int64) if known is None else known
     part = np.full(rows.size, -1)
     dealt = 0
@@ -371,7 +404,13 @@ def rewired_network(y: Array) -> Any:
 
 
 def _strength(
-    model: Any, x: Any, y: Array, rows: Array, seed: int, propagate: bool | None
+    model: Any,
+    x: Any,
+    y: Array,
+    rows: Array,
+    seed: int,
+    propagate: bool | None,
+    groups: NDArray[np.int64] | None,
 ) -> Array:
     fitted = clone(model)
     if "random_state" in fitted.get_params():
@@ -381,7 +420,12 @@ def _strength(
         warnings.simplefilter("ignore", ConstantFeatureWarning)
         # With few features the layers of the default network are full.
         warnings.simplefilter("ignore", RewiringHasNoEffectWarning)
-        fitted.fit(x[rows], y[rows])
+        if groups is not None and "groups" in signature(fitted.fit).parameters:
+            warnings.simplefilter("ignore", ConfoundedGroupsWarning)  # once, from the caller
+            of_rows = groups[rows] if np.unique(groups[rows]).size > 1 else None
+            fitted.fit(x[rows], y[rows], groups=of_rows)
+        else:
+            fitted.fit(x[rows], y[rows])
     if propagate is not None:
         if not hasattr(fitted, "feature_strength"):
             raise InvalidParameterError(

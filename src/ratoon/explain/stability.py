@@ -115,26 +115,40 @@ def _unimodal(k: int, n_features: int, threshold: float, n_pairs: int) -> float:
 
 
 def complementary_halves(
-    codes: Array | None, n_rows: int, n_parts: int, rng: np.random.Generator
+    codes: Array | None,
+    n_rows: int,
+    n_parts: int,
+    rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
 ) -> list[Array]:
     """Return the rows of halves of the samples; every two are complementary.
 
-    Halves are stratified by class, and a sample that is alone in its class is in both.
+    Halves are stratified by class, and a sample that is alone in its class is in both.  With
+    ``groups``, the number of the group of every sample, halves are of groups instead, stratified by
+    the most frequent class of each.
 
     Examples
     --------
     >>> one, other = complementary_halves(None, 5, 2, np.random.default_rng(0))
     >>> one.tolist(), other.tolist()
     ([2, 4], [0, 1, 3])
+    >>> patients = np.array([0, 0, 1, 1, 2, 2])
+    >>> one, other = complementary_halves(None, 6, 2, np.random.default_rng(0), patients)
+    >>> one.tolist(), other.tolist()
+    ([4, 5], [0, 1, 2, 3])
     """
+    if groups is not None:
+        of_group = None if codes is None else _group_strata(groups, codes)
+        halves = complementary_halves(of_group, int(groups.max()) + 1, n_parts, rng)
+        return [np.flatnonzero(np.isin(groups, half)) for half in halves]
     codes = np.zeros(n_rows, dtype=np.int64) if codes is None else codes
-    groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
-    halves: list[Array] = []
+    strata = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    halves = []
     while len(halves) < n_parts:
         first = np.zeros(n_rows, dtype=bool)
         both = np.zeros(n_rows, dtype=bool)
         larger = False  # odd classes give their extra sample to either half in turn
-        for rows in groups:
+        for rows in strata:
             if rows.size == 1:
                 both[rows] = True
                 continue
@@ -143,3 +157,20 @@ def complementary_halves(
             first[rng.permutation(rows)[:size]] = True
         halves += [np.flatnonzero(first | both), np.flatnonzero(~first | both)]
     return halves[:n_parts]
+
+
+def _group_strata(groups: NDArray[np.int64], codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the most frequent class of every group; groups that are alone in theirs are joined.
+
+    Examples
+    --------
+    >>> _group_strata(np.array([0, 0, 0, 1, 2, 3, 4]), np.array([1, 1, 0, 1, 1, 0, 2])).tolist()
+    [1, 1, 1, 3, 3]
+    """
+    counts = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1))
+    np.add.at(counts, (groups, codes), 1.0)
+    strata = np.asarray(counts.argmax(axis=1), dtype=np.int64)
+    sizes = np.bincount(strata, minlength=counts.shape[1])
+    alone = sizes[strata] == 1
+    strata[alone] = counts.shape[1] if alone.sum() > 1 else int(sizes.argmax())
+    return strata

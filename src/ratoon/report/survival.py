@@ -109,7 +109,7 @@ class KaplanMeierDisplay:
         """Draw the curves."""
         self.figure_, self.ax_ = new_axes(ax)
         for (name, curve), colour in zip(self.curves.items(), CYCLE * 3, strict=False):
-            x = np.concatenate([[0.0], curve.times, [self.last]])
+            x = np.concatenate([[0.0], curve.times, [curve.last]])
             steps = [
                 np.concatenate([[1.0], values, values[-1:] if values.size else [1.0]])
                 for values in (curve.survival, curve.low, np.nan_to_num(curve.high))

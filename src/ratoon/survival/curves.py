@@ -59,6 +59,8 @@ class KaplanMeier:
         Number of samples under observation just before each time.
     n_samples, n_events : int
         Samples, and events among them.
+    last : float
+        Last time of any sample, where the curve ends.
     """
 
     times: Floats
@@ -68,6 +70,7 @@ class KaplanMeier:
     at_risk: Floats
     n_samples: int
     n_events: int
+    last: float
 
     @property
     def curve(self) -> StepFunction:
@@ -117,7 +120,8 @@ def kaplan_meier(event: Array, time: Array, *, events_first: Array | None = None
         low, high = survival ** np.exp(half), survival ** np.exp(-half)
     is_end = survival <= 0
     low[is_end], high[is_end] = 0.0, np.nan
-    return KaplanMeier(times, survival, low, high, at_risk, time.size, int(event.sum()))
+    last = float(time.max(initial=0.0))
+    return KaplanMeier(times, survival, low, high, at_risk, time.size, int(event.sum()), last)
 
 
 def log_rank(event: Array, time: Array, groups: Array) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def _chart(display: KaplanMeierDisplay, ticks: list[float]) -> Html:
     )
     chart.axes(display.time_name, "without event, %", x_ticks=ticks, y_percent=True)
     for code, (name, curve) in enumerate(display.curves.items()):
-        times = np.concatenate([[0.0], curve.times, [display.last]])
+        times = np.concatenate([[0.0], curve.times, [curve.last]])
         low, middle, high = (
             np.concatenate([[1.0], values, values[-1:] if values.size else [1.0]])
             for values in (curve.low, curve.survival, np.nan_to_num(curve.high))
