@@ -7,7 +7,10 @@ Every class also derives from the corresponding built-in exception, so code that
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
@@ -38,6 +41,27 @@ class NotEnoughMemoryError(InvalidParameterError, MemoryError):
 
 class DivergenceError(RatoonError, ArithmeticError):
     """Training produced a value that is not finite."""
+
+
+_MOST_NAMES = 50_000
+_CUTOFF = 0.65
+
+
+def near(given: object, known: Iterable[object]) -> str:
+    """Return a hint on the known name that a wrong one is most like; empty if there is none.
+
+    Upper and lower case count as the same.
+
+    Examples
+    --------
+    >>> near("delimitr", ["index", "delimiter"]), near("weight", ["index", "delimiter"])
+    (" Did you mean 'delimiter'?", '')
+    """
+    names: dict[str, str] = {}
+    for name in islice(known, _MOST_NAMES):
+        names.setdefault(str(name).casefold(), str(name))
+    found = get_close_matches(str(given).casefold(), names, n=1, cutoff=_CUTOFF)
+    return f" Did you mean {names[found[0]]!r}?" if found else ""
 
 
 def check_fraction(name: str, value: float, *, owner: str) -> None:

@@ -63,7 +63,7 @@ def test_public_sets_are_listed(ratoon):
     for word in ("https://", "licence", "Freije", "SHA-256", "GLI_85.mat"):
         assert word in one
     assert json.loads(ratoon("data", "list", "GLI-85", "--json").out)["shape"] == [85, 22283, 2]
-    assert "did you mean 'GLI-85'" in ratoon("data", "list", "GLI-86").err
+    assert "Did you mean 'GLI-85'" in ratoon("data", "list", "GLI-86").err
 
 
 def test_fetching_prints_the_path_of_the_file(ratoon, monkeypatch, tmp_path):

@@ -207,13 +207,17 @@ def test_repeated_names_can_be_an_error(ratoon, values, tmp_path):
 
 
 def test_options_of_preparation_are_checked(ratoon, values, tmp_path):
-    path = csv_of(values, tmp_path)
+    path = csv_of(values, tmp_path, patient=[f"P{k // 4}" for k in range(N)])
     for options, message in (
         (["--center-groups"], "--center-groups needs the groups: --group COLUMN"),
         (["--log2", "aut"], "Did you mean 'auto'?"),
         (["--normalize", "quantiles"], "Did you mean 'quantile'?"),
         (["--time", "months"], "--time and --event are given together"),
         (["--group", "nothing"], "there is no column 'nothing'"),
+        (["--group", "patiens"], "there is no column 'patiens'. Did you mean 'patient'?"),
+        (["--missing", "meam"], "Did you mean 'mean'?"),
+        (["--evolution", "rigll", "--group", "patient"], "Did you mean 'rigl'?"),
+        (["--read", "sparce=true"], "Did you mean 'sparse'?"),
     ):
         found = ratoon("train", path, "--label", "diagnosis", *options)
         assert found.code != 0

@@ -297,7 +297,7 @@ def test_a_configuration_can_name_the_data(ratoon, table, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[train]\nepoch = 3\n", "did you mean"),
+        ("[train]\nepoch = 3\n", "Did you mean"),
         ("[train]\nzzz = 3\n", "not an option of"),
         ("train = 3\n", "must be a table"),
         ("[train\n", "not a TOML file"),

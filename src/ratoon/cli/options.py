@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ import typer
 
 from ratoon.cli.terminal import visible_name
 from ratoon.datasets import Limits
-from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError
+from ratoon.errors import InvalidInputError, InvalidParameterError, RatoonError, near
 from ratoon.nesting import parse_toml
 from ratoon.preparation import LOG2, NORMALIZE, Prepare, as_prepare
 
@@ -366,18 +365,6 @@ def reading_options(given: list[str] | None) -> dict[str, Any]:
     return options
 
 
-def near(given: str, known: Iterable[str]) -> str:
-    """Return a hint on the known name that a wrong one is most like; empty if there is none.
-
-    Examples
-    --------
-    >>> near("delimitr", KEYS)
-    " Did you mean 'delimiter'?"
-    """
-    found = get_close_matches(given, list(known), n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""
-
-
 def _number(text: str, value: str) -> float:
     try:
         return float(value) if "." in value else int(value)
@@ -529,10 +516,9 @@ def use_config(context: typer.Context, value: Path | None) -> Any:
     for key, entry in table.items():
         name = names.get(key.replace("-", "_"))
         if name is None:
-            meant = get_close_matches(key.replace("-", "_"), names, n=1)
-            hint = f"did you mean `{meant[0]}`?" if meant else f"known: {', '.join(sorted(names))}."
+            hint = near(key.replace("-", "_"), names) or f" Known: {', '.join(sorted(names))}."
             raise typer.BadParameter(
-                f"{value}: `{key}` is not an option of `{command.name}`; {hint}"
+                f"{value}: `{key}` is not an option of `{command.name}`.{hint}"
             )
         if isinstance(entry, list) and name not in several:
             entry = ",".join(str(item) for item in entry)

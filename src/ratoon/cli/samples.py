@@ -31,7 +31,7 @@ from ratoon.datasets import (
     read,
     read_groups,
 )
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, near
 
 # ----------------------------------------------------------------------------------- data files
 
@@ -55,9 +55,12 @@ def read_samples(
     if missing not in MISSING:
         raise InvalidParameterError(
             f"--missing must be one of {', '.join(MISSING)}; got {missing!r}."
+            f"{near(missing, MISSING)}"
         )
     if task not in TASKS:
-        raise InvalidParameterError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
+        raise InvalidParameterError(
+            f"--task must be one of {', '.join(TASKS)}; got {task!r}.{near(task, TASKS)}"
+        )
     path, label = known_file(path, label)
     options = reading_options(reading)
     on_disk = options.pop(ON_DISK, "auto")
@@ -173,9 +176,9 @@ def known_file(path: Path, label: str | None) -> tuple[Path, str | None]:
     try:
         entry = known_or_geo(name)
     except InvalidParameterError as error:
-        hint = str(error).split("?")[0].rpartition("did you mean ")[2]
-        near = f" Did you mean the data set {hint}?" if "did you mean" in str(error) else ""
-        raise InvalidInputError(f"{path}: no such file.{_files_like(path)}{near}") from None
+        hint = str(error).split("?")[0].rpartition("Did you mean ")[2]
+        other = f" Did you mean the data set {hint}?" if "Did you mean" in str(error) else ""
+        raise InvalidInputError(f"{path}: no such file.{_files_like(path)}{other}") from None
     try:
         found = fetch(entry, offline=True)
     except DownloadError:
@@ -187,11 +190,8 @@ def known_file(path: Path, label: str | None) -> tuple[Path, str | None]:
 
 
 def _files_like(path: Path) -> str:
-    from difflib import get_close_matches
-
     names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    found = get_close_matches(path.name, names, n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""
+    return near(path.name, names)
 
 
 def refuse_on_disk(options: dict[str, Any], path: Path) -> None:

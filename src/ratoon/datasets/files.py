@@ -9,11 +9,10 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, RatoonError, near
 
 MIB = 2**20
 GIB = 2**30
@@ -167,11 +166,10 @@ def _near_names(path: Path) -> str:
         names = sorted(p.name for p in path.parent.iterdir())
     except OSError:
         return ""
-    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
-    if near:
-        return f"\n  Did you mean {near[0]!r}?"
-    near = [name for name in names if name.lower().startswith(stem[:4])]
-    return f"\n  The folder has {', '.join(near[:5])}." if stem and near else ""
+    if hint := near(path.name, names):
+        return f"\n {hint}"
+    alike = [name for name in names if name.lower().startswith(stem[:4])]
+    return f"\n  The folder has {', '.join(alike[:5])}." if stem and alike else ""
 
 
 class GzipStream:

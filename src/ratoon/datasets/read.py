@@ -30,7 +30,7 @@ from ratoon.datasets.tables.sample_sheet import (
     read_sample_sheet,
 )
 from ratoon.datasets.tables.survival import survival_from
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, near
 
 _CHOICES: dict[str, tuple[object, ...]] = {
     "orientation": ("auto", "samples_in_rows", "samples_in_columns"),
@@ -260,6 +260,7 @@ def _add_columns(parsed: Parsed, kind: str, path: Path, options: ReadOptions) ->
             raise InvalidInputError(
                 f"{path}: there is no column {name!r}"
                 + (f"; the sample sheet has {', '.join(map(repr, known[:12]))}." if known else ".")
+                + near(name, known)
             )
         else:  # it is found in the way that labels are
             again = READERS[kind](path, replace(options, label=name, columns=()))
@@ -410,7 +411,7 @@ def _check_choices(options: ReadOptions) -> None:
         if getattr(options, name) not in choices:
             raise InvalidParameterError(
                 f"read: `{name}` must be one of {', '.join(map(repr, choices))},"
-                f" got {getattr(options, name)!r}."
+                f" got {getattr(options, name)!r}.{near(getattr(options, name), choices)}"
             )
 
 

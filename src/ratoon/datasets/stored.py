@@ -34,7 +34,7 @@ from ratoon.datasets.optional import require
 from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import Task, encode_labels
 from ratoon.datasets.tables.survival import survival_from
-from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError
+from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, near
 from ratoon.samples.blocks import ParquetReader
 from ratoon.samples.on_disk import BlockReader, DiskRows, MapReader
 from ratoon.samples.on_disk_csr import CsrReader, DiskCsrRows
@@ -231,7 +231,9 @@ def _open_parquet(path: Path, label: str | None, matrix: str | None, task: Task)
         found = datasets.dataset(str(path), format="parquet")
         columns = list(found.schema.names)
         if label is not None and label not in columns:
-            raise InvalidInputError(f"{path}: there is no column {label!r} for the labels.")
+            raise InvalidInputError(
+                f"{path}: there is no column {label!r} for the labels.{near(label, columns)}"
+            )
         names = [name for name in columns if name != label]
         rows = DiskRows(ParquetReader(found, names))
         y, classes = None, None

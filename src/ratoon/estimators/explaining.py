@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, near
 from ratoon.explain import METHODS, Explanation, contributions
 from ratoon.network import SparseMLP
 from ratoon.samples.base import Samples
@@ -242,7 +242,7 @@ def _index_of(target: Any, known: Array) -> int:
         return int(listed.index(wanted))
     raise InvalidParameterError(
         f"`target` must be one of {listed[:20]}{' and more' if len(listed) > 20 else ''}; got"
-        f" {target!r}."
+        f" {target!r}.{near(target, listed)}"
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from ratoon.activations import ACTIVATIONS
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, near
 from ratoon.estimators.presets import PRESETS, Shape, is_open
 from ratoon.estimators.strengths import MEASURES
 from ratoon.evolution import STRATEGIES, is_known, parameters_of, strategy_names
@@ -71,8 +70,7 @@ def one_of(names: Collection[str | None], *, also: str = "") -> Check:
     def check(owner: str, name: str, value: Any) -> None:
         if (value is None or isinstance(value, str)) and value in names:
             return
-        near = get_close_matches(str(value), [str(known) for known in names], n=1)
-        hint = f"\n  Perhaps {near[0]!r} was meant." if near else ""
+        hint = near(value, [name for name in names if name is not None])
         allowed = "one of " + ", ".join(map(repr, names)) + also
         _fail(owner, name, allowed, value, hint)
 
@@ -522,7 +520,7 @@ def check_parameters(given: Mapping[str, Any], *, owner: str) -> None:
     ...
     ratoon.errors.InvalidParameterError: Demo: `decay` must be one of 'coupled',
       'released', got 'couple'.
-      Perhaps 'coupled' was meant.
+      Did you mean 'coupled'?
     """
     for name, parameter in PARAMETERS.items():
         if name not in given or parameter.check is None:

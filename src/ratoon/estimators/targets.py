@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, near
 from ratoon.estimators.data import Labelled
 from ratoon.storage.document import check_storable
 from ratoon.training import TrainingData
@@ -152,7 +152,7 @@ def class_weights(
         if unknown := [label for label in class_weight if label not in known]:
             raise InvalidParameterError(
                 f"`class_weight` names classes that y does not have: {unknown}.\n"
-                f"  The classes are {known[:20]}."
+                f"  The classes are {known[:20]}.{near(unknown[0], known)}"
             )
         try:
             per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])

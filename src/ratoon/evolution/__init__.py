@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, near
 from ratoon.evolution import plugins
 from ratoon.evolution.base import InPlaceStrategy as InPlaceStrategy
 from ratoon.evolution.base import Keeps as Keeps
@@ -142,7 +142,8 @@ def maker_of(name: str) -> Callable[..., Strategy]:
     if ":" in name or "(" in name:
         hint = "\n  To use a class, import it and pass an object, such as `evolution=MyClass()`."
     raise InvalidParameterError(
-        f"`evolution` must be a strategy or one of {strategy_names()}, got {name!r}.{hint}"
+        f"`evolution` must be a strategy or one of {strategy_names()}, got {name!r}."
+        f"{hint or near(name, strategy_names())}"
     )
 
 
@@ -230,7 +231,7 @@ def _make(name: str, make: Callable[..., Strategy], given: Mapping[str, Any]) ->
             has = f"it has {', '.join(accepted)}" if accepted else "it has no parameters"
             raise InvalidParameterError(
                 f"`{parameter}={value!r}` was given, but the strategy {name!r} has no parameter"
-                f" `{parameter}`; {has}."
+                f" `{parameter}`; {has}.{near(parameter, accepted)}"
             )
     if name in STRATEGIES:
         return make(**given)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
@@ -29,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ratoon.arrays import Array
-from ratoon.errors import InvalidInputError, InvalidParameterError
+from ratoon.errors import InvalidInputError, InvalidParameterError, near
 from ratoon.experiments.fan_out import fan_out
 from ratoon.experiments.rivals import IncrementalWrapper, ProximalSVM
 from ratoon.samples.groups import group_codes, grouped_folds
@@ -104,10 +103,9 @@ def rivals(names: Sequence[str] | None, n_features: int) -> dict[str, Callable[[
         return makers
     if unknown := [name for name in wanted if name not in by_name]:
         known = (*_SHORT, *TWO_PHASE, "all")
-        near = get_close_matches(unknown[0], known, n=1)
         raise InvalidParameterError(
             f"there is no method {unknown[0]!r} to compare with; there are {', '.join(known)}."
-            + (f"\n  Did you mean {near[0]!r}?" if near else "")
+            f"{near(unknown[0], known)}"
         )
     return {by_name[name]: makers[by_name[name]] for name in wanted}
 

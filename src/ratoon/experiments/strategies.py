@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from ratoon.arrays import Array
-from ratoon.errors import DivergenceError, InvalidParameterError
+from ratoon.errors import DivergenceError, InvalidParameterError, near
 from ratoon.evolution import (
     STRATEGIES,
     DeepR,
@@ -133,7 +133,7 @@ def _other(text: str, here: tuple[str, ...]) -> Strategy:
     if name in LEFT_OUT or not (is_path(name) or is_known(name)):
         known = [*here, *(other for other in strategy_names() if other not in (*here, *LEFT_OUT))]
         raise InvalidParameterError(
-            f"there is no strategy {name!r}; there are {', '.join(known)}.\n"
+            f"there is no strategy {name!r}; there are {', '.join(known)}.{near(name, known)}\n"
             f"  For a class of your own write package.module:Class."
         )
     return strategy_from_text(text)

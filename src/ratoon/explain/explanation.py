@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, near
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,9 @@ class Explanation:
             if sample not in names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
                 known = f"The names are {shown}" if names else "The samples have no names"
-                raise InvalidParameterError(f"there is no sample {sample!r}.\n  {known}.")
+                raise InvalidParameterError(
+                    f"there is no sample {sample!r}.{near(sample, names)}\n  {known}."
+                )
             return names.index(sample)
         is_number = isinstance(sample, int | np.integer) and not isinstance(sample, bool)
         if not is_number or not -self.n_samples <= sample < self.n_samples:

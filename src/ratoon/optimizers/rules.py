@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
-from ratoon.errors import InvalidParameterError, check_field_types, check_fraction
+from ratoon.errors import InvalidParameterError, check_field_types, check_fraction, near
 from ratoon.kernels import Rule, Step
 
 DECAYS = ("coupled", "released")
@@ -234,6 +234,7 @@ def make_optimizer(name: str, parameters: Mapping[str, Any]) -> Optimizer:
     if name not in OPTIMIZERS:
         raise InvalidParameterError(
             f"an optimizer must be one of {tuple(OPTIMIZERS)}, got {name!r}."
+            f"{near(name, OPTIMIZERS)}"
         )
     kind: Any = OPTIMIZERS[name]
     names = {field.name for field in fields(kind)}

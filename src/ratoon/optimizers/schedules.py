@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, near
 
 Schedule = Callable[[float], float]
 
@@ -107,7 +107,7 @@ def make_schedule(name: str | Schedule, *, warm_up: float = 0.0, floor: float = 
     else:
         raise InvalidParameterError(
             f"`learning_rate` must be one of {tuple(SCHEDULES)} or a function of the progress of"
-            f" training, got {name!r}."
+            f" training, got {name!r}.{near(name, SCHEDULES)}"
         )
     if floor:
         schedule = with_floor(schedule, floor)

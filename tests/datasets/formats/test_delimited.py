@@ -140,6 +140,13 @@ def test_samples_without_a_label_are_an_error_or_dropped(write):
 
 BAD = {
     "no column": (ROWS, {"label": "Class"}, "there is no column 'Class'.*\n.*Did you mean 'class'"),
+    "another column": (ROWS, {"label": "clas"}, "Did you mean 'class'"),
+    "no group": (ROWS, {"group": "clss"}, "there is no column 'clss'. Did you mean 'class'"),
+    "near index": (
+        ROWS,
+        {"index": "sampel"},
+        "no column 'sampel' for index.*Did you mean 'sample'",
+    ),
     "cut off": (ROWS + "D,1", {}, "line 5: 2 cells, expected 4"),
     "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 4 cells, expected 3"),
     "text among numbers": (

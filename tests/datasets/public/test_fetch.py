@@ -230,7 +230,7 @@ def test_every_entry_is_complete():
 
 
 def test_an_unknown_name_is_an_error_with_a_suggestion():
-    with pytest.raises(InvalidParameterError, match="did you mean 'GLI-85'"):
+    with pytest.raises(InvalidParameterError, match="Did you mean 'GLI-85'"):
         fetch("GLI-58")
 
 

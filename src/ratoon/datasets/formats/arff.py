@@ -14,7 +14,7 @@ from ratoon.datasets.formats.delimited import decode
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.orientation import is_name_heading
 from ratoon.datasets.tables.table import Table, samples_from_table
-from ratoon.errors import FormatError
+from ratoon.errors import FormatError, near
 
 
 def read_arff(path: Path, options: ReadOptions) -> Parsed:
@@ -48,7 +48,10 @@ def _as_table(
     index = next((j for j in text if is_name_heading(names[j])), None)
     if options.index is not None:
         if options.index not in names:
-            raise FormatError(f"{path}: there is no attribute {options.index!r} for index=.")
+            raise FormatError(
+                f"{path}: there is no attribute {options.index!r} for index=."
+                f"{near(options.index, names)}"
+            )
         index = names.index(options.index)
     separate = sorted({*text, *([] if index is None else [index])})
     table = Table(str(path), names, True, index, separate, options.dtype)

@@ -23,7 +23,7 @@ from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.numbers import NumberRows, is_missing, is_number
 from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
 from ratoon.datasets.tables.table import Table, samples_from_table
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, near
 
 _PROBED_ROWS = 50
 _PROBED_CELLS = 200_000
@@ -338,7 +338,7 @@ def _index_column(
         if options.index not in columns:
             raise InvalidInputError(
                 f"{path}: there is no column {options.index!r} for index=; the first columns are"
-                f" {', '.join(map(repr, columns[:8]))}."
+                f" {', '.join(map(repr, columns[:8]))}.{near(options.index, columns)}"
             )
         return columns.index(options.index)
     if has_heading and columns[0] == "":

@@ -22,7 +22,7 @@ from ratoon.datasets.isolation import Isolation, run_child
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.table import samples_from_table
-from ratoon.errors import FormatError, InvalidInputError, RatoonError
+from ratoon.errors import FormatError, InvalidInputError, RatoonError, near
 
 _MOST_CHARACTERS = 32_767
 """Excel stores no longer text in a cell."""
@@ -103,7 +103,7 @@ def _choose_sheet(path: Path, names: list[str], options: ReadOptions) -> str:
     if options.matrix not in names:
         raise InvalidInputError(
             f"{path}: there is no sheet {options.matrix!r}; pass matrix= with one of"
-            f" {', '.join(map(repr, names[:12]))}."
+            f" {', '.join(map(repr, names[:12]))}.{near(options.matrix, names)}"
         )
     return options.matrix
 

@@ -19,7 +19,7 @@ from ratoon.datasets.files import Limits
 from ratoon.datasets.formats.hdf5 import child, is_dataset, load, members, open_hdf5, texts
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.labels import LABEL_NAMES
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, near
 
 
 def read_h5ad(path: Path, options: ReadOptions) -> Parsed:
@@ -67,7 +67,7 @@ def choose_layer(file: Any, options: ReadOptions, path: Path) -> Any:
         raise InvalidInputError(
             f"{path}: there is no layer {options.matrix!r}; pass matrix= with one of X"
             + "".join(f", {name}" for name in layers)
-            + "."
+            + f".{near(options.matrix, layers)}"
         )
     return layers[options.matrix]
 

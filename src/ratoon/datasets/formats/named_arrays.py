@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ratoon.datasets.options import ReadOptions
 from ratoon.datasets.tables.labels import LABEL_NAMES
-from ratoon.errors import InvalidInputError
+from ratoon.errors import InvalidInputError, near
 
 Shape = tuple[int, ...]
 
@@ -115,7 +115,8 @@ def _existing(path: Path, wanted: str, shapes: Mapping[str, Shape], parameter: s
     if wanted in shapes:
         return wanted
     raise InvalidInputError(
-        f"{path}: there is no array {wanted!r}; the file has {_listing(shapes)}.\n"
+        f"{path}: there is no array {wanted!r}; the file has {_listing(shapes)}."
+        f"{near(wanted, shapes)}\n"
         f"  Pass one of these names as {parameter}=."
     )
 

@@ -12,7 +12,7 @@ from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
 from ratoon.datasets.tables.table import Table, samples_from_table
-from ratoon.errors import FormatError, RatoonError
+from ratoon.errors import FormatError, RatoonError, near
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Parsed:
@@ -95,7 +95,7 @@ def _index_column(
         if options.index not in columns:
             raise FormatError(
                 f"{path}: there is no column {options.index!r} for index=; the first columns are"
-                f" {', '.join(map(repr, columns[:8]))}."
+                f" {', '.join(map(repr, columns[:8]))}.{near(options.index, columns)}"
             )
         return columns.index(options.index)
     if "__index_level_0__" in columns:  # the name pandas gives an unnamed index

@@ -16,7 +16,7 @@ from ratoon.datasets.files import read_lines
 from ratoon.datasets.formats.delimited import decode
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.numbers import NumberRows
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, near
 
 _MOST_FACTS = 20_000
 _BEGIN, _END = b"!series_matrix_table_begin", b"!series_matrix_table_end"
@@ -124,7 +124,7 @@ def choose_field(
             return
     lines = "\n    ".join(listing[:20])
     raise InvalidInputError(
-        f"{path}: there is no sample field {options.label!r}.\n"
+        f"{path}: there is no sample field {options.label!r}.{near(options.label, fields)}\n"
         f"  Pass label= with one of\n    {lines}"
     )
 

@@ -7,12 +7,11 @@ must have the same.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ratoon.errors import InvalidParameterError
+from ratoon.errors import InvalidParameterError, near
 
 _GEO = "https://ftp.ncbi.nlm.nih.gov/geo/series"
 _SITE = "https://jundongl.github.io/scikit-feature/files/datasets"
@@ -262,11 +261,8 @@ def find_dataset(name: str) -> KnownDataset:
         if _normalised(entry.name) == wanted:
             return entry
     names = [entry.name for entry in _ENTRIES]
-    near = difflib.get_close_matches(name, names, n=1)
     raise InvalidParameterError(
-        f"there is no public data set {name!r}"
-        + (f"; did you mean {near[0]!r}?" if near else ".")
-        + f"\n  Known: {', '.join(names)}."
+        f"there is no public data set {name!r}.{near(name, names)}\n  Known: {', '.join(names)}."
     )
 
 

@@ -11,7 +11,7 @@ from ratoon.datasets.files import Limits, read_lines
 from ratoon.datasets.formats.delimited import decode, read_rows
 from ratoon.datasets.options import Parsed, SampleSheet
 from ratoon.datasets.tables.orientation import repeated
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, near
 
 
 def read_sample_sheet(path: Path, limits: Limits) -> SampleSheet:
@@ -83,8 +83,10 @@ def _choose_column(sheet: SampleSheet, label: str | int | None) -> str:
     if isinstance(label, str) and label in names:
         return label
     problem = "several columns" if label is None else f"no column {label!r}"
+    hint = "" if label is None else near(label, names)
     raise InvalidInputError(
         f"{sheet.source}: {problem}; pass label= with one of {', '.join(map(repr, names[:12]))}."
+        f"{hint}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ratoon.datasets.options import Parsed, ReadOptions
 from ratoon.datasets.tables.numbers import is_missing, is_number
 from ratoon.datasets.tables.orientation import is_label_name, orientation_of
-from ratoon.errors import FormatError, InvalidInputError
+from ratoon.errors import FormatError, InvalidInputError, near
 
 
 class Table:
@@ -137,6 +138,7 @@ def _from_rows(table: Table, options: ReadOptions) -> Parsed:
             "  Remove the row; if it contains labels, pass orientation='samples_in_columns'."
         )
     label = _label_column(table, options)
+    _require_columns(table, table.columns, options)
     aside = {name: table.columns.index(name) for name in options.columns if name in table.columns}
     label = None if label in aside.values() else label
     unused = [j for j in table.text_columns if j != label and j not in aside.values()]
@@ -189,13 +191,24 @@ def _label_column(table: Table, options: ReadOptions) -> int | None:
     text = [columns[j] for j in table.text_columns]
     shown = text or [columns[j] for j in table.numeric_columns]
     kind = "text columns" if text else "columns"
-    alike = [name for name in columns if name.lower() == options.label.lower()]
+    hint = near(options.label, [*shown, *columns]).strip()
     raise InvalidInputError(
         f"{table.source}: there is no column {options.label!r}.\n  "
-        + (f"Did you mean {alike[0]!r}? " if alike else "")
+        + (f"{hint} " if hint else "")
         + f"The {kind} are {', '.join(map(repr, shown[:8]))}"
         + (f" and {len(shown) - 8} more." if len(shown) > 8 else ".")
     )
+
+
+def _require_columns(table: Table, known: Sequence[str], options: ReadOptions) -> None:
+    """Raise if a column of groups, times or events is neither here nor in a sample sheet."""
+    if options.sample_sheet is not None:
+        return
+    for name in options.columns:
+        if name not in known:
+            raise InvalidInputError(
+                f"{table.source}: there is no column {name!r}.{near(name, known)}"
+            )
 
 
 def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) -> None:
@@ -230,6 +243,7 @@ def _from_columns(table: Table, options: ReadOptions) -> Parsed:
         dropped = ", ".join(repr(table.columns[j]) for j in table.text_columns)
         notes.append(f"text columns about the features were ignored: {dropped}")
     names = table.row_names
+    _require_columns(table, [*table.text_rows, *(names or ())], options)
     label = _label_row(table, options)
     for row, (line, cells) in table.text_rows.items():
         if row not in (label, *options.columns, *options.ignore):
@@ -277,7 +291,8 @@ def _label_row(table: Table, options: ReadOptions) -> str | None:
         if options.label in names:
             return str(options.label)
         raise InvalidInputError(
-            f"{table.source}: there is no row {options.label!r}; samples are in columns.\n"
+            f"{table.source}: there is no row {options.label!r}; samples are in columns."
+            f"{near(options.label, names)}\n"
             "  Pass the name of a row, or pass a separate table with the labels as sample_sheet=."
         )
     names = [name for name in names if name not in options.columns]
