@@ -177,6 +177,49 @@ def accuracy_of(text):
     return found["training_score"] if found["score"] is None else found["score"]
 
 
+@pytest.mark.parametrize("how", ["mean", "median", "zero"])
+@pytest.mark.parametrize("options", [[], ["--duplicates", "mean", "--log2", "auto"]], ids=str)
+def test_values_missing_in_training_may_be_missing_later(ratoon, values, tmp_path, how, options):
+    x, y = values
+    holes = x.copy()
+    holes[np.random.default_rng(1).random(x.shape) < 0.05] = np.nan
+    path = csv_of((holes, y), tmp_path)
+    model = tmp_path / "model.ratoon"
+    trained = ratoon(
+        "train", path, "--label", "diagnosis", "--missing", how, *options, "--cv", "none",
+        "-o", model, "-q",
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    scored = json.loads(ratoon("evaluate", model, path, "--json").out)
+    assert scored["training_samples"] == N  # the same values were filled in, to the bit
+    all_of_it = ratoon("predict", model, path).out.splitlines()
+    frame((holes, y)).iloc[:1].to_csv(tmp_path / "one.csv")
+    alone = ratoon("predict", model, tmp_path / "one.csv")
+    assert alone.code == 0, alone.err
+    assert alone.out.splitlines()[1].split(",")[:2] == all_of_it[1].split(",")[:2]
+    where = csv_of(values, tmp_path)
+    plain = tmp_path / "plain.ratoon"
+    ratoon("train", where, "--label", "diagnosis", "--cv", "none", "-o", plain, "-q")
+    path = csv_of((holes, y), tmp_path)
+    assert "values are missing" in ratoon("predict", plain, path).err
+
+
+def test_a_german_sample_heading_is_recognised(ratoon, values, tmp_path):
+    x, y = values
+    found = frame((x, y)).rename_axis("Probe")
+    found.index = [f"GSM{100 + k}" for k in range(N)]
+    found.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index_label="Probe")
+    model = tmp_path / "model.ratoon"
+    trained = ratoon(
+        "train", tmp_path / "a.csv", "--label", "diagnosis", "--cv", "none", "-o", model
+    )
+    assert f"{N} samples of {GENES} features" in " ".join(trained.out.split())
+    assert ratoon("predict", model, tmp_path / "a.csv").out.count("\n") == N + 1
+    found.index = [f"sick {k}" for k in range(N)]  # only the label tells the orientation
+    found.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index_label="Probe")
+    assert ratoon("predict", model, tmp_path / "a.csv").out.count("\n") == N + 1
+
+
 def test_an_id_map_is_remembered(ratoon, values, tmp_path):
     frame(values, names=PROBES).to_csv(tmp_path / "probes.csv")
     pairs = "".join(f"{k}_at\tSYM{k // 2}{' /// MORE' * (k == 3)}\n" for k in range(GENES - 2))

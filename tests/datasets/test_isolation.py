@@ -94,3 +94,9 @@ result = {"sparse": True, "shape": [1, 3], "has_y": False, "notes": [], **names}
     replace_child(monkeypatch, tmp_path, code)
     with pytest.raises(FormatError, match="index 1000000 lies outside"):
         read(write("a.csv", CSV), isolated=True)
+
+
+def test_values_filled_in_come_back(write):
+    path = write("a.csv", "id,a,b\nA,1,2\nB,,4\nC,3,5\n")
+    here, there = read(path, missing="mean"), read(path, missing="mean", isolated=True)
+    assert there.naming.fill.tolist() == here.naming.fill.tolist() == [2.0, np.float32(11 / 3)]

@@ -60,3 +60,11 @@ def test_missing_values_of_a_sparse_matrix_become_zero_or_are_dropped():
 def test_an_unknown_option_is_refused_with_the_valid_ones():
     with pytest.raises(InvalidParameterError, match="one of error, mean"):
         treat_missing(Dataset(X), "knn")
+
+
+def test_the_values_filled_in_are_kept_for_all_features():
+    data = Dataset(np.array([[1.0, np.nan, 5.0], [3.0, 4.0, np.nan], [5.0, 5.0, 8.0]]))
+    assert treat_missing(data, "mean").naming.fill.tolist() == [3.0, 4.5, 6.5]
+    assert treat_missing(data, "median").naming.fill.tolist() == [3.0, 4.5, 6.5]
+    assert treat_missing(data, "zero").naming.fill.tolist() == [0.0, 0.0, 0.0]
+    assert treat_missing(data, "drop_samples").naming is None

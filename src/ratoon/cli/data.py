@@ -18,6 +18,7 @@ from ratoon.cli.options import (
     LabelOption,
     ReadingOption,
     fractions_from,
+    in_shell_words,
     reading_options,
     shell_words,
 )
@@ -71,7 +72,7 @@ def show(
     if as_json:
         print_json(examination.to_dict())
     else:
-        print_text(examination.to_text())
+        print_text(in_shell_words(examination.to_text()))
 
 
 @app.command("list")

@@ -30,6 +30,7 @@ from ratoon.datasets import (
     open_stored,
     read,
     read_groups,
+    treat_missing,
 )
 from ratoon.errors import FormatError, InvalidInputError, InvalidParameterError, near
 
@@ -63,6 +64,8 @@ def read_samples(
         )
     path, label = known_file(path, label)
     options = reading_options(reading)
+    if missing == "error" and model is not None:
+        missing = "keep"  # `matched` fills in the values of training, or raises
     on_disk = options.pop(ON_DISK, "auto")
     name = "stdin" if path == STDIN else path.name
     with shell_words(), from_stdin(path, options) as path:
@@ -143,7 +146,7 @@ def from_stdin(path: Path, options: dict[str, Any]) -> Iterator[Path]:
 def _open_on_disk(
     path: Path, label: str | None, missing: str, task: str, options: dict[str, Any]
 ) -> Dataset:
-    if missing != "error":
+    if missing not in ("error", "keep"):
         raise InvalidParameterError(
             f"--missing {missing} needs all samples in memory, and the samples of {path.name} stay"
             f" on disk.\n  Fill in the missing values in the file itself."
@@ -307,8 +310,11 @@ def matched(
     Features are matched by name if both the model and the data have names, and by position
     otherwise.  What was missing, ignored or reordered is printed.
     """
-    from ratoon.estimators.names import align_samples, filling
+    from ratoon.estimators.names import align_samples, filling, with_filled
 
+    can_fill = estimator.naming_ is not None and estimator.naming_.fill is not None
+    if not quiet and can_fill and (n_missing := _n_missing(data)):
+        print_note(f"{path.name}: filled {n_missing:,} missing values as in training")
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and data.feature_names is not None:
         given = replace(data, source=str(path))  # errors name the file as the user did
@@ -317,7 +323,7 @@ def matched(
         if not (quiet or how.is_exact):
             text = f"{how}; {filling(estimator)}" if how.missing else str(how)
             print_note(f"{path.name}: {text}.")
-        return aligned
+        return _without_missing(aligned)
     if id_map is not None:
         which = "the model" if known is None else str(path)
         raise InvalidInputError(f"--id-map needs feature names, and {which} has none.")
@@ -326,7 +332,22 @@ def matched(
             f"{path}: {data.n_features} features; the model was trained on"
             f" {estimator.n_features_in_}."
         )
+    data = _without_missing(with_filled(data, estimator.naming_))
     return data if known is None else replace(data, feature_names=tuple(map(str, known)))
+
+
+def _without_missing(data: Dataset) -> Dataset:
+    """Return the data; raise if values are missing that training did not fill in."""
+    if _n_missing(data):
+        with shell_words():
+            return treat_missing(data)
+    return data
+
+
+def _n_missing(data: Dataset) -> int:
+    values = data.X.data if data.is_sparse else data.X
+    in_memory = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+    return int(np.isnan(values).sum()) if in_memory else 0
 
 
 # ----------------------------------------------------------------------------- prior knowledge

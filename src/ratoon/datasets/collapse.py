@@ -123,10 +123,13 @@ def collapse(
 def combined(x: Any, places: Sequence[Sequence[int]], how: str) -> Any:
     """Return one column for each list of columns: their mean, maximum, or the first.
 
+    Mean and maximum are those of the values that are not missing.
+
     Examples
     --------
-    >>> combined(np.array([[1.0, 4.0, 2.0]]), [[0, 1], [2]], "mean")
-    array([[2.5, 2. ]])
+    >>> combined(np.array([[1.0, 4.0, 2.0], [np.nan, 3.0, 2.0]]), [[0, 1], [2]], "mean")
+    array([[2.5, 2. ],
+           [3. , 2. ]])
     """
     if isinstance(x, np.ndarray) or not sp.issparse(x):
         x = np.asarray(x)
@@ -136,8 +139,7 @@ def combined(x: Any, places: Sequence[Sequence[int]], how: str) -> Any:
             out[:, alone] = x[:, [places[k][0] for k in alone]]
         for k, found in enumerate(places):
             if len(found) > 1 and how != "first":
-                part = x[:, list(found)]
-                out[:, k] = part.max(axis=1) if how == "max" else part.mean(axis=1)
+                out[:, k] = _of_known(x[:, list(found)], how)
         return out
     if how == "max":
         return _maximum(x, places)
@@ -148,6 +150,16 @@ def combined(x: Any, places: Sequence[Sequence[int]], how: str) -> Any:
     targets = np.repeat(np.arange(len(lists)), counts)
     chooser = sp.coo_array((weights, (rows, targets)), shape=(x.shape[1], len(lists)))
     return (x @ chooser.tocsc()).tocsr()
+
+
+def _of_known(part: Any, how: str) -> Any:
+    """Return the maximum or the mean of every row, without missing values if there are others."""
+    found = part.max(axis=1) if how == "max" else part.mean(axis=1)
+    partly = np.flatnonzero(np.isnan(found))
+    partly = partly[~np.isnan(part[partly]).all(axis=1)]
+    if partly.size:
+        found[partly] = (np.nanmax if how == "max" else np.nanmean)(part[partly], axis=1)
+    return found
 
 
 def _maximum(x: Any, places: Sequence[Sequence[int]]) -> Any:

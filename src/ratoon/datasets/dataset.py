@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +33,8 @@ class Naming:
     columns : tuple of str
         All columns that were named and are not features: labels, groups, times, events, and those
         that were ignored.
+    fill : ndarray of shape (n_features,), optional
+        The values with which missing ones were filled, one per feature.
     """
 
     duplicates: str = "keep"
@@ -41,6 +43,7 @@ class Naming:
     columns: tuple[str, ...] = ()
     time: str = ""
     event: str = ""
+    fill: NDArray[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

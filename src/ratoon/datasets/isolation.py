@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,18 @@ def _naming(stored: Any) -> Naming | None:
         tuple(map(str, stored["columns"])),
         str(stored["time"]),
         str(stored["event"]),
+        None if stored["fill"] is None else np.array(stored["fill"], dtype=stored["fill_type"]),
     )
+
+
+def _plain_naming(naming: Naming | None) -> dict[str, Any] | None:
+    if naming is None:
+        return None
+    fill = naming.fill
+    found = asdict(replace(naming, fill=None))
+    if fill is not None:
+        found |= {"fill": fill.tolist(), "fill_type": fill.dtype.name}
+    return found
 
 
 def _load(file: Path) -> Any:
@@ -186,7 +197,7 @@ def _write_result(data: Dataset, folder: Path) -> None:
         "image_shape": data.image_shape,
         "groups": data.groups,
         "group_column": data.group_column,
-        "naming": None if data.naming is None else asdict(data.naming),
+        "naming": _plain_naming(data.naming),
     }
     (folder / _ANSWER).write_text(json.dumps(result), encoding="utf-8")
 

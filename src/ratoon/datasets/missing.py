@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from ratoon.datasets.dataset import Dataset
+from ratoon.datasets.dataset import Dataset, Naming
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 Missing: TypeAlias = Literal["error", "mean", "median", "zero", "drop", "drop_samples", "keep"]
@@ -19,6 +21,8 @@ def treat_missing(data: Dataset, how: Missing = "error") -> Dataset:
     ``"mean"`` and ``"median"`` are computed per feature over *all* samples; to avoid leakage from
     test to training samples, read with ``"keep"`` and impute inside each fold.  ``"drop"`` removes
     the features with a missing value (samples are usually scarcer), ``"drop_samples"`` the samples.
+    `Dataset.naming` keeps the values that were filled in; a model that is fitted on the data fills
+    them in again in `align_samples`.
 
     Examples
     --------
@@ -99,17 +103,34 @@ def _fill(data: Dataset, n_missing: int, how: Missing) -> Dataset:
             f"{data.source}: missing={how!r} does not work with a sparse matrix.\n"
             "  Pass missing='zero', 'drop' or 'drop_samples', or sparse=False for a dense matrix."
         )
-    X = data.X.copy()
-    if data.is_sparse:
-        X.data[np.isnan(X.data)] = 0.0
-        X.eliminate_zeros()
-    else:
-        absent = np.isnan(X)
-        for column in np.flatnonzero(absent.any(axis=0)):
-            known = X[~absent[:, column], column]
-            if how == "zero" or not known.size:
-                X[absent[:, column], column] = 0.0
-            else:
-                X[absent[:, column], column] = np.mean(known) if how == "mean" else np.median(known)
+    fill = np.zeros(data.n_features, dtype=data.X.dtype)
+    if how != "zero":
+        statistic = np.nanmean if how == "mean" else np.nanmedian
+        known = ~np.isnan(data.X).all(axis=0)
+        fill[known] = statistic(data.X[:, known], axis=0)
     word = "zero" if how == "zero" else f"the {how} of the feature"
-    return replace(data, X=X, notes=(*data.notes, f"filled {n_missing} missing values with {word}"))
+    return replace(
+        data,
+        X=filled(data.X, fill),
+        naming=replace(data.naming or Naming(), fill=fill),
+        notes=(*data.notes, f"filled {n_missing} missing values with {word}"),
+    )
+
+
+def filled(X: Any, fill: NDArray[Any]) -> Any:
+    """Return the samples with one value per feature where values are missing.
+
+    Examples
+    --------
+    >>> filled(np.array([[1.0, np.nan]]), np.array([5.0, 6.0]))
+    array([[1., 6.]])
+    """
+    X = X.copy()
+    if sp.issparse(X):
+        absent = np.isnan(X.data)
+        X.data[absent] = fill[X.indices[absent]]
+        X.eliminate_zeros()
+        return X
+    rows, columns = np.nonzero(np.isnan(X))
+    X[rows, columns] = fill[columns]
+    return X

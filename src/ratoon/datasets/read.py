@@ -241,11 +241,11 @@ def read(
             event=event or "",
         )
         data = replace(data, naming=naming)
-    if id_map is None and duplicate_features == "keep":
-        return data
-    pairs = None if id_map is None else read_id_map(Path(id_map), limits=limits)
-    rule: Duplicates = "mean" if id_map and duplicate_features == "keep" else duplicate_features
-    return collapse(data, rule, id_map=pairs)
+    if id_map is not None or duplicate_features != "keep":
+        pairs = None if id_map is None else read_id_map(Path(id_map), limits=limits)
+        rule: Duplicates = "mean" if id_map and duplicate_features == "keep" else duplicate_features
+        data = collapse(data, rule, id_map=pairs)
+    return treat_missing(data, options.missing)
 
 
 def _add_columns(parsed: Parsed, kind: str, path: Path, options: ReadOptions) -> None:
@@ -321,7 +321,7 @@ def finish(
     if group is not None:
         found = tuple(_group_text(value) for value in columns[group])
         data = replace(data, groups=found, group_column=group)
-    return treat_missing(data, options.missing)
+    return data
 
 
 def _group_text(value: Any) -> str:

@@ -28,6 +28,7 @@ from ratoon.estimators.foreign import UnknownParameterError, hint_for
 from ratoon.estimators.importance import RankedFeatures
 from ratoon.estimators.inspection import NetworkInspection
 from ratoon.estimators.memorising import warn_if_memorised
+from ratoon.estimators.names import naming_of
 from ratoon.estimators.parameters import check_parameters
 from ratoon.estimators.plain import MissingStrategy
 from ratoon.estimators.planning import check_memory, check_memory_of_network
@@ -199,7 +200,7 @@ class BaseSparseMLP(
         )
         settings = resolve(self, shape, call)
         if fresh:
-            self.naming_ = X.naming if isinstance(X, Dataset) else None
+            self.naming_ = naming_of(X)
             if labelled.groups is not None:
                 strata = self._strata(labelled.y)
                 warn_if_confounded(labelled.groups.codes, strata, stacklevel=4)

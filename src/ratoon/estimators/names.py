@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ratoon.datasets import Alignment, Dataset, Naming, align, read_id_map
+from ratoon.datasets.missing import filled
 from ratoon.errors import InvalidInputError
 from ratoon.samples.checked import named_columns
 from ratoon.samples.in_memory import wrap
@@ -41,7 +44,7 @@ def align_samples(
     if id_map is None and not set(names) & set(samples.feature_names or ()):
         id_map = dict(naming.id_map) or None  # names of the file that the model was trained on
     preparation = estimator.preparation_
-    return align(
+    aligned, how = align(
         samples,
         names,
         id_map=id_map,
@@ -49,6 +52,28 @@ def align_samples(
         fill=estimator.network_.scaling.shift if preparation is None else preparation.fill,
         duplicates=naming.duplicates,
     )
+    return with_filled(aligned, naming), how
+
+
+def naming_of(X: Any) -> Naming | None:
+    """Return how the columns of a data set were understood, as its model keeps it."""
+    naming: Naming | None = X.naming if isinstance(X, Dataset) else None
+    if naming is None or naming.fill is None or naming.fill.shape == (X.n_features,):
+        return naming
+    return replace(naming, fill=None)  # other features were made of those that were filled
+
+
+def with_filled(data: Dataset, naming: Naming | None) -> Dataset:
+    """Return samples with their missing values filled as those of training, if these were."""
+    if naming is None or naming.fill is None or not np.isnan(sum_of(data.X)):
+        return data
+    return replace(data, X=filled(data.X, naming.fill))
+
+
+def sum_of(X: Any) -> float:
+    """Return the sum of all values, which is NaN if one is missing; 0 for samples on disk."""
+    in_memory = scipy.sparse.issparse(X) or isinstance(X, np.ndarray)
+    return float(X.sum(dtype=np.float64)) if in_memory else 0.0
 
 
 def filling(estimator: Any) -> str:

@@ -197,7 +197,7 @@ def _build(
         estimator.preparation_ = Preparation.from_parts(preparation, arrays, n_features)
     else:
         estimator.preparation_ = None
-    estimator.naming_ = _naming_from(naming, arrays)
+    estimator.naming_ = _naming_from(naming, arrays, estimator.n_features_in_)
     if FINGERPRINTS in arrays:
         estimator._trained_rows = RowSet(_checked_fingerprints(arrays.pop(FINGERPRINTS)))
     if "group_names" in arrays:
@@ -256,6 +256,8 @@ def _prepared_parts(estimator: BaseSparseMLP, arrays: dict[str, Array]) -> dict[
         found["preparation"], of_preparation = preparation.to_parts()
         arrays.update(of_preparation)
     naming: Naming | None = getattr(estimator, "naming_", None)
+    if naming is not None and naming.fill is not None:
+        arrays[_FILL] = naming.fill
     if naming is not None and naming != Naming():
         found["naming"] = {
             "duplicates": naming.duplicates,
@@ -271,9 +273,15 @@ def _prepared_parts(estimator: BaseSparseMLP, arrays: dict[str, Array]) -> dict[
 
 
 _MAP = ("id_map_from", "id_map_to")
+_FILL = "missing_fill"
 
 
-def _naming_from(stored: Any, arrays: dict[str, Array]) -> Naming | None:
+def _naming_from(stored: Any, arrays: dict[str, Array], n_features: int) -> Naming | None:
+    fill = arrays.pop(_FILL, None)
+    if fill is not None:
+        if fill.shape != (n_features,) or fill.dtype.kind != "f" or not np.isfinite(fill).all():
+            raise FormatError(f"{_FILL} must hold one number per feature")
+        return replace(_naming_from(stored, arrays, n_features) or Naming(), fill=fill)
     if stored is None:
         return None
     fields = Fields(stored, "naming", {"duplicates", "label", "columns", "time", "event"})

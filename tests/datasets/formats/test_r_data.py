@@ -99,3 +99,18 @@ def test_what_is_not_a_table_is_refused(tmp_path):
     rdata.write_rds(tmp_path / "a.rds", np.arange(3.0))
     with pytest.raises(FormatError, match=r"saveRDS\(as\.matrix"):
         read(tmp_path / "a.rds")
+
+
+def test_a_column_of_a_data_frame_names_the_samples(tmp_path):
+    frame = pd.DataFrame({"sample": ["A", "B", "C"], "g1": [1.0, 2.0, 3.0], "nr": [7, 8, 9]})
+    frame["class"] = np.array(["x", "y", "x"], dtype=object)
+    frame["sample"] = frame["sample"].astype(object)
+    rdata.write_rds(tmp_path / "a.rds", frame)
+    found = read(tmp_path / "a.rds")
+    assert found.sample_names == ("A", "B", "C")
+    assert found.feature_names == ("g1", "nr")
+    by_number = read(tmp_path / "a.rds", index="nr", ignore="sample")
+    assert by_number.sample_names == ("7", "8", "9")
+    assert by_number.feature_names == ("g1",)
+    with pytest.raises(InvalidInputError, match="Did you mean 'nr'"):
+        read(tmp_path / "a.rds", index="nrr")

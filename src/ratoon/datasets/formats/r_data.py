@@ -23,9 +23,9 @@ from ratoon.datasets.files import GZIP_MAGIC, Limits, open_regular
 from ratoon.datasets.formats.named_arrays import choose_label, choose_matrix, describe_choice
 from ratoon.datasets.optional import require
 from ratoon.datasets.options import Parsed, ReadOptions
-from ratoon.datasets.tables.orientation import orientation_of
+from ratoon.datasets.tables.orientation import is_name_heading, orientation_of
 from ratoon.datasets.tables.table import Table, samples_from_table
-from ratoon.errors import FormatError, RatoonError
+from ratoon.errors import FormatError, InvalidInputError, RatoonError, near
 
 R_MAGIC = (b"RDX2\n", b"RDX3\n", b"X\n\x00\x00\x00", b"A\n2\n", b"A\n3\n")
 BZIP2_MAGIC, XZ_MAGIC = b"BZh", b"\xfd7zXZ\x00"
@@ -154,12 +154,22 @@ def _frame_as_table(path: Path, frame: Any, options: ReadOptions) -> Table:
     has_names = not np.issubdtype(np.asarray(frame.index).dtype, np.number)
     rows = [str(name) for name in frame.index]
     texts = {j: column for j, column in enumerate(columns) if column.dtype.kind not in "biuf"}
-    index = [""] if has_names else []
-    offset = len(index)
+    offset = int(has_names)
+    place = next((j for j in texts if is_name_heading(names[j])), None)
+    if options.index is not None:
+        if options.index not in names:
+            raise InvalidInputError(
+                f"{path}: there is no column {options.index!r} for index=."
+                f"{near(options.index, names)}"
+            )
+        place = names.index(options.index)
+        texts = {j: column for j, column in enumerate(columns) if j in texts or j == place}
+    elif has_names:
+        place = -1  # the row names, which come first
+    place = None if place is None else place + offset
     separate = [*range(offset), *(j + offset for j in texts)]
-    table = Table(
-        str(path), [*index, *names], True, 0 if has_names else None, separate, options.dtype
-    )
+    headings = ["", *names] if has_names else names
+    table = Table(str(path), headings, True, place, separate, options.dtype)
     cells = [["" if _is_missing(v) else str(v) for v in column] for column in texts.values()]
     for row in range(len(frame)):
         table.add_row(row + 1, [*rows[row : row + 1][:offset], *(column[row] for column in cells)])

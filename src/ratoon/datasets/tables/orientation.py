@@ -78,6 +78,11 @@ def orientation_of(
             return False, f"{options.label!r} is a column"
         if options.label in row_set:
             return True, f"{options.label!r} is a row"
+    for name in (*options.columns, *options.ignore):
+        if (name in column_set or name == corner) and name not in row_set:
+            return False, f"{name!r} is a column"
+        if name in row_set and name not in column_set:
+            return True, f"{name!r} is a row"
     for samples_in_columns, evidence in _evidence(corner, columns, rows):
         return samples_in_columns, evidence
     return False, "the default; pass orientation= if this is wrong"
@@ -86,7 +91,8 @@ def orientation_of(
 def _evidence(corner: str, columns: Sequence[str], rows: Sequence[str]) -> list[tuple[bool, str]]:
     found: list[tuple[bool, str]] = []
     heading = _normal(corner)
-    if _GENE_WORDS.fullmatch(heading):
+    # In German, "Probe" is a sample.
+    if _GENE_WORDS.fullmatch(heading) and not _mostly(_SAMPLE_NAME, rows):
         found.append((True, f"the row names are headed {corner!r}"))
     if heading == "name" and columns and _normal(columns[0]) == "description":
         found.append((True, "the first columns are 'Name' and 'Description'"))
