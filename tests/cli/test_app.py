@@ -51,10 +51,11 @@ def test_markup_leaves_no_holes_in_help(ratoon):
     assert "Instead of --epsilon: fraction of possible connections, in (0, 1]." in words
 
 
-def test_no_arguments_is_a_wrong_call_that_shows_help(ratoon):
-    outcome = ratoon()
+@pytest.mark.parametrize(("group", "command"), [([], "train"), (["data"], "fetch")])
+def test_no_command_is_a_wrong_call_that_shows_help(ratoon, group, command):
+    outcome = ratoon(*group)
     assert outcome.code == 2
-    assert "train" in outcome.out + outcome.err
+    assert command in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize(

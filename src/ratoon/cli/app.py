@@ -29,6 +29,7 @@ from ratoon.cli.logs import warnings_on_one_line
 from ratoon.cli.repeat import ARGUMENTS
 from ratoon.cli.terminal import (
     FAILED,
+    HelpfulGroup,
     error_text,
     flush_results,
     guarded,
@@ -59,7 +60,7 @@ app = typer.Typer(
     name="ratoon",
     help="Train truly sparse neural networks on the CPU.",
     epilog=EPILOG,
-    no_args_is_help=True,
+    cls=HelpfulGroup,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -24,7 +24,14 @@ from ratoon.cli.options import (
 )
 from ratoon.cli.output import check_file
 from ratoon.cli.samples import known_file, refuse_on_disk
-from ratoon.cli.terminal import guarded, print_json, print_note, print_table, print_text
+from ratoon.cli.terminal import (
+    HelpfulGroup,
+    guarded,
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+)
 from ratoon.datasets.public.fetch import UnverifiedDownloadWarning
 from ratoon.errors import InvalidParameterError
 from ratoon.storage.atomic import write_file
@@ -33,7 +40,7 @@ MOST_VALUES = 10**10
 """Largest number of values that `ratoon data make` generates."""
 
 app = typer.Typer(
-    help="Examine data files, download public data sets, generate data.", no_args_is_help=True
+    help="Examine data files, download public data sets, generate data.", cls=HelpfulGroup
 )
 
 

@@ -23,6 +23,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from ratoon.errors import InvalidInputError, RatoonError
 
@@ -307,6 +308,17 @@ _resources: list[ExitStack] = []
 def until_the_end(resource: AbstractContextManager[Any]) -> None:
     """Enter a context that is left when the running command has ended and printed its error."""
     _resources[-1].enter_context(resource)
+
+
+class HelpfulGroup(TyperGroup):
+    """Commands that show their help if none is given, with exit code 2 in every click."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
