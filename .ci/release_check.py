@@ -5,7 +5,8 @@
 Steps: build the sdist and look at its content; build a wheel from the sdist for every Python; check
 its tag (one abi3 wheel from Python 3.12 on), its metadata and its content; repair it for manylinux
 where auditwheel can; install it in a new environment and use it; write checksums, a bill of
-materials (CycloneDX) and a statement of provenance (SLSA 1.0, unsigned) next to it.
+materials (CycloneDX) and a statement of provenance (SLSA 1.0, unsigned) next to it; render the
+conda recipe with rattler-build, which refuses unknown keys.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+RECIPE = ROOT / ".ci" / "conda" / "recipe.yaml"
 NOT_IN_SDIST = (".ci/", "research/", ".venv", "build/", "dist/")
 IN_SDIST = ("pyproject.toml", "CMakeLists.txt", "native/network.cpp", "src/ratoon/__init__.py")
 IN_WHEEL = ("ratoon/__init__.py", "ratoon/py.typed", "ratoon/report/templates/page.html")
@@ -145,6 +147,27 @@ def use(wheel, python, folder):
         raise ReleaseError(f"{sbom.name} does not list the dependencies: {sorted(parts)}")
 
 
+def check_recipe(path):
+    """Render the conda recipe for two platforms and Pythons; raise if it has an error."""
+    import rattler_build as conda
+
+    given = {"python": ["3.11.* *_cpython", "3.13.* *_cp313"], "c_stdlib_version": ["2.28"]}
+    stdlib = {"linux-64": "sysroot", "osx-arm64": "macosx_deployment_target"}
+    rendered = []
+    try:
+        for platform_name, name in stdlib.items():
+            variants = conda.VariantConfig({**given, "c_stdlib": [name]})
+            config = conda.PlatformConfig(target_platform=platform_name)
+            recipe = conda.Stage0Recipe.from_file(str(path))
+            rendered += recipe.render(variants, conda.RenderConfig(config))
+    except conda.RattlerBuildError as error:
+        raise ReleaseError(f"{path.name}: {error}") from error
+    builds = {one.recipe.to_dict()["build"]["string"][:5] for one in rendered}
+    if len(rendered) != 4 or builds != {"py311", "py313"}:
+        raise ReleaseError(f"{path.name}: rendered to {builds}")
+    return len(rendered)
+
+
 def digest(path):
     """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -201,6 +224,7 @@ def main():
         files = [sdist, *wheels.values()]
         run(tool("twine"), "check", "--strict", *files)
         describe(given.folder, files)
+        print(f"conda recipe: renders to {check_recipe(RECIPE)} builds")
     except ReleaseError as error:
         print(f"release-check: {error}", file=sys.stderr)
         return 1
