@@ -2,11 +2,15 @@
 
 A file of the size asked for is written first, with values as GEO has them, and read in a process
 of its own.  The goal is 300 samples x 54,675 probes in under 10 s and 1 GB.
+
+`--csv` reads CSV files of several shapes instead: with ratoon, with ratoon where pyarrow is not
+installed, and with pyarrow into an array of the same type.
 """
 
 from __future__ import annotations
 
 import gzip
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,8 +21,12 @@ from common.isolate import run_fresh
 from common.machine import MachineState, describe
 from common.tables import markdown, parser, write_json
 
+SHAPES = ((300_000, 8, 5), (80_000, 30, 6), (20_000, 100, 6), (4_000, 500, 17), (10_000, 2_000, 6))
+"""Rows, columns and decimals of CSV files."""
+
 EXAMPLES = """\
   reading.py --json reading.json
+  reading.py --csv
   reading.py --samples 30 --probes 5000
 """
 
@@ -70,13 +78,78 @@ def read_several(path: Path, repeats: int) -> dict[str, Any]:
     }
 
 
+def write_csv(path: Path, n_rows: int, n_columns: int, decimals: int) -> None:
+    """Write normal numbers with a label of two words at the end."""
+    rng = np.random.default_rng(0)
+    with path.open("w") as file:
+        file.write(",".join([*(f"f{k}" for k in range(n_columns)), "outcome"]) + "\n")
+        for row in range(n_rows):
+            cells = [f"{value:.{decimals}f}" for value in rng.normal(size=n_columns)]
+            file.write(",".join([*cells, "ill" if row % 3 else "well"]) + "\n")
+
+
+def read_csv(path: str, how: str, repeats: int) -> dict[str, Any]:
+    """Return the fewest CPU seconds of several readings into float32 numbers and labels."""
+    if how == "without pyarrow":
+        sys.modules["pyarrow"] = None  # type: ignore[assignment]
+
+    def by_pyarrow() -> object:
+        import pyarrow.csv
+
+        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(use_threads=False))
+        *numbers, labels = table.columns
+        return np.column_stack([c.to_numpy() for c in numbers]).astype("float32"), labels
+
+    def by_ratoon() -> object:
+        from ratoon.datasets import read
+
+        return read(path, label="outcome")
+
+    run = by_pyarrow if how == "pyarrow" else by_ratoon
+    seconds = []
+    for _ in range(repeats):
+        used = time.process_time()
+        run()
+        seconds.append(time.process_time() - used)
+    return {"cpu_seconds": min(seconds)}
+
+
+def compare_csv(folder: Path, repeats: int, shrink: int = 1) -> list[dict[str, Any]]:
+    """Return CPU seconds of every shape and reader."""
+    rows = []
+    for n_rows, n_columns, decimals in SHAPES:
+        path = folder / "table.csv"
+        write_csv(path, max(2, n_rows // shrink), n_columns, decimals)
+        row: dict[str, Any] = {
+            "rows": max(2, n_rows // shrink),
+            "columns": n_columns,
+            "decimals": decimals,
+            "file_mb": path.stat().st_size / 1e6,
+        }
+        for how in ("ratoon", "without pyarrow", "pyarrow"):
+            found = run_fresh("reading:read_csv", path=str(path), how=how, repeats=repeats)
+            if "failed" in found:
+                raise SystemExit(f"{how}: {found['failed']}")
+            row[how] = found["cpu_seconds"]
+        rows.append({**row, "ratoon / pyarrow": row["ratoon"] / row["pyarrow"]})
+    return rows
+
+
 def main() -> None:
     """Write, read and print."""
     arguments = parser(__doc__ or "", EXAMPLES)
     arguments.add_argument("--samples", type=int, default=300)
     arguments.add_argument("--probes", type=int, default=54_675)
     arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--csv", action="store_true", help="CSV files of several shapes")
+    arguments.add_argument("--shrink", type=int, default=1, help="so many times fewer rows of CSV")
     options = arguments.parse_args()
+    if options.csv:
+        with tempfile.TemporaryDirectory() as folder, MachineState() as machine:
+            rows = compare_csv(Path(folder), options.repeats, options.shrink)
+        print(markdown(rows))
+        print("\n" + describe(machine.facts()))
+        return write_json(options.json, {"machine": machine.facts(), "files": rows})
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"GSE_series_matrix{kind}" for kind in (".txt", ".txt.gz")]
         for path in paths:

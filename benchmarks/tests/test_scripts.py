@@ -234,6 +234,13 @@ def test_reading_measures_both_kinds_of_file(tmp_path):
 
 
 @pytest.mark.slow
+def test_reading_compares_csv_readers(tmp_path):
+    rows = run_for_json("reading", tmp_path, "--csv", "--shrink", 4000, "--repeats", 1)["files"]
+    assert [row["columns"] for row in rows] == [8, 30, 100, 500, 2000]
+    assert all(row["ratoon / pyarrow"] > 0 for row in rows)
+
+
+@pytest.mark.slow
 def test_selection_continues_where_it_stopped_and_compares_means(tmp_path):
     options = ["--seeds", 1, "--splits", 0, "--methods", "ANOVA F,chance"]
     files = ["--rows", tmp_path / "rows.csv", "--out", tmp_path / "out.md"]

@@ -114,6 +114,7 @@ class Limits:
 GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = MIB
+_HEAD = _CHUNK // 16
 
 
 def survey(path: Path, limits: Limits) -> str:
@@ -235,8 +236,14 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
     and one chunk of the file are in memory; a line above the limit is refused before it is
     complete.
     """
+    for block in read_blocks(path, limits):
+        yield from block.split(b"\n")
+
+
+def read_blocks(path: Path, limits: Limits) -> Iterator[bytes]:
+    """Yield what `read_lines` yields in blocks of whole lines, joined by LF; a short one first."""
     with open_regular(path, limits) as file:
-        head = file.read(_CHUNK)
+        head = file.read(_HEAD)
         if head.startswith(GZIP_MAGIC):
             chunks = GzipStream(file, path, limits, head=head).chunks()
         else:
@@ -256,16 +263,16 @@ def read_lines(path: Path, limits: Limits) -> Iterator[bytes]:
                     f" damaged.\n  Save or download it again; if it is not text, pass"
                     " format=."
                 )
-            lines = chunk.split(b"\n")
-            rest.append(lines[0])
-            n_rest += len(lines[0])
+            first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
+            n_rest += len(chunk) if first < 0 else first
             limits.check_line(str(path), number, n_rest)
-            if len(lines) == 1:
+            if first < 0:
+                rest.append(chunk)
                 continue
+            rest.append(chunk[:last])
             yield b"".join(rest)
-            yield from lines[1:-1]
-            number += len(lines) - 1
-            rest, n_rest = [lines[-1]], len(lines[-1])
+            number += chunk.count(b"\n")
+            rest, n_rest = [chunk[last + 1 :]], len(chunk) - last - 1
         if n_rest:
             yield b"".join(rest)
 

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.datasets.tables.numbers import NotANumberError, arrow_parser, parse_block
+from ratoon.datasets.tables.arrow import ArrowCells, arrow
+from ratoon.datasets.tables.numbers import NotANumberError, parse_block
 
 whole = st.integers(0, 10**9).map(str)
 decimals = st.sampled_from(["", ".", ".5", ".000", ".0123", ".123456789"])
@@ -84,7 +85,7 @@ def test_pyarrow_reads_the_numbers_of_float_to_the_bit():
         "9",
     ]
     block = "\n".join(",".join(cells[k : k + 10]) for k in range(0, len(cells), 10)) + "\n"
-    quick = arrow_parser()(block.encode(), b",")
+    quick = ArrowCells(arrow())(block.encode(), b",")
     expected = parse_block(block.encode(), b",")
     assert quick is not None
     for one, other in zip(quick, expected, strict=True):
@@ -94,7 +95,7 @@ def test_pyarrow_reads_the_numbers_of_float_to_the_bit():
 @pytest.mark.parametrize("block", [b'"1",2\n', b"1,text\n", b"1_000,2\n", b"+1,2\n", b"1\x01,2\n"])
 def test_blocks_that_pyarrow_cannot_read_are_left_to_the_own_parser(block):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    found = arrow_parser()(block, b",")
+    found = ArrowCells(arrow())(block, b",")
     if found is not None:
         for one, other in zip(found, parse_block(block, b","), strict=True):
             np.testing.assert_array_equal(one, other)

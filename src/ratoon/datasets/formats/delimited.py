@@ -3,8 +3,9 @@
 Where cells are not separated by commas, numbers may have decimal commas.
 
 A table is read once: cells that are not numbers are removed from each line and stored separately,
-the others are parsed by `NumberRows` in blocks.  The orientation is decided at the end, when all
-names are known, and added to the notes.
+the others are parsed by `NumberRows` in blocks.  Where pyarrow is installed, it parses the lines of
+tables of few columns, except in blocks with quotes, comments or anything unusual.  The orientation
+is decided at the end, when all names are known, and added to the notes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ratoon.datasets.files import Limits, read_lines
+from ratoon.datasets.files import Limits, read_blocks
 from ratoon.datasets.options import Parsed, ReadOptions
+from ratoon.datasets.tables.arrow import MOST_COLUMNS, ArrowRows, arrow
 from ratoon.datasets.tables.numbers import NumberRows, is_missing, is_number
 from ratoon.datasets.tables.orientation import is_label_name, is_name_heading
 from ratoon.datasets.tables.table import Table, samples_from_table
@@ -42,7 +44,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Parsed:
 
 def read_table(path: Path, options: ReadOptions) -> Table:
     """Read the cells of a text table: numbers as floats, all others as text."""
-    return table_from_lines(path, _data_lines(path, options.limits), options)
+    return table_from_lines(path, DataLines(path, options.limits), options)
 
 
 def table_from_lines(path: Path, lines: Iterator[Line], options: ReadOptions) -> Table:
@@ -76,11 +78,13 @@ def table_from_lines(path: Path, lines: Iterator[Line], options: ReadOptions) ->
     table = Table(str(path), columns, heading is not None, index, separate, options.dtype)
     if splitter.decimal_comma and options.decimal == "auto":
         table.notes.append("numbers have decimal commas")
-    _fill(table, chain(probe[first:], lines), splitter, options.limits)
+    _fill(table, probe[first:], lines, splitter, options.limits)
     return table
 
 
-def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limits) -> None:
+def _fill(
+    table: Table, probed: list[Line], lines: Iterator[Line], splitter: Splitter, limits: Limits
+) -> None:
     delimiter = splitter.delimiter.encode()
     numbers = NumberRows(
         table.source,
@@ -90,11 +94,36 @@ def _fill(table: Table, lines: Iterator[Line], splitter: Splitter, limits: Limit
         limits,
         n_others=len(table.separate),
     )
-    for line in lines:
-        texts, cells = splitter.split(line, table.separate, len(table.columns))
-        table.add_row(line[0], texts)
-        numbers.add(line[0], cells)
+    quick = _quick_rows(table, splitter) if isinstance(lines, DataLines) else None
+
+    def add(these: Iterable[Line]) -> None:
+        for line in these:
+            texts, cells = splitter.split(line, table.separate, len(table.columns))
+            table.add_row(line[0], texts)
+            numbers.add(line[0], cells)
+
+    if quick is None or not isinstance(lines, DataLines):
+        add(chain(probed, lines))
+    else:
+        add(chain(probed, lines.rest_of_block()))
+        for first, block in lines.blocks():
+            if (rows := quick(block)) is None:
+                add(lines.of_block(first, block))
+                continue
+            values, columns = rows
+            numbers.add_rows(values)
+            table.add_rows(range(first, first + values.shape[0]), columns)
     table.set_values(numbers.finish(), numbers.text_rows)
+
+
+def _quick_rows(table: Table, splitter: Splitter) -> ArrowRows | None:
+    """Return a parser of whole blocks, where that is possible and faster."""
+    found, n_columns = arrow(), len(table.columns)
+    if found is None or n_columns > MOST_COLUMNS or not table.numeric_columns:
+        return None
+    if splitter.delimiter not in ",;\t|" or splitter.decimal_comma:
+        return None
+    return ArrowRows(found, splitter.delimiter, n_columns, table.separate, table.dtype)
 
 
 @dataclass(frozen=True)
@@ -251,7 +280,7 @@ def _count_cells(raw: bytes, delimiter: str) -> int:
 
 def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and the text cells of each row, including the heading."""
-    lines = _data_lines(path, limits)
+    lines = DataLines(path, limits)
     probe = list(islice(lines, 10))
     if probe:
         splitter = Splitter.for_lines(path, probe, limits)
@@ -259,17 +288,41 @@ def read_rows(path: Path, limits: Limits) -> Iterator[tuple[int, list[str]]]:
             yield line[0], splitter.cells(line)
 
 
-def _data_lines(path: Path, limits: Limits) -> Iterator[Line]:
-    """Yield numbered lines; blank lines and comments are skipped."""
-    skips_next = False
-    for number, line in enumerate(read_lines(path, limits), 1):
-        if number == 1:
-            skips_next = line.startswith((b"#1.2", b"#1.3"))
-        elif skips_next and line:
-            skips_next = False  # the size of a GCT table, which is not needed
-            continue
-        if line and not line.startswith(b"#") and not line.isspace():
-            yield number, line
+class DataLines(Iterator[Line]):
+    """Numbered lines of a file, one by one or in blocks; blank lines and comments are skipped."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._source = read_blocks(path, limits)
+        self._n_lines = 0
+        self._lines: Iterator[Line] = iter(())
+        self._skips_next = False
+
+    def __next__(self) -> Line:
+        while (line := next(self._lines, None)) is None:
+            self._lines = self.of_block(*next(self.blocks()))
+        return line
+
+    def rest_of_block(self) -> Iterator[Line]:
+        """Return the remaining lines of the block of the last line."""
+        return self._lines
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the blocks after that one: the number of the first line, and all lines."""
+        for block in self._source:
+            first = self._n_lines + 1
+            self._n_lines += block.count(b"\n") + 1
+            yield first, block
+
+    def of_block(self, first: int, block: bytes) -> Iterator[Line]:
+        """Yield the lines of a block."""
+        for number, line in enumerate(block.split(b"\n"), first):
+            if number == 1:
+                self._skips_next = line.startswith((b"#1.2", b"#1.3"))
+            elif self._skips_next and line:
+                self._skips_next = False  # the size of a GCT table, which is not needed
+                continue
+            if line and not line.startswith(b"#") and not line.isspace():
+                yield number, line
 
 
 def decode(line: bytes) -> str:

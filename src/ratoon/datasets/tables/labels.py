@@ -61,7 +61,10 @@ def encode_labels(
 def _numbers_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind in "biuf":
         return labels
-    text = np.array([_text(value) for value in labels.tolist()], dtype=str)
+    if labels.dtype.kind == "U":
+        text = np.char.strip(labels)
+    else:
+        text = np.array([_text(value) for value in labels.tolist()], dtype=str)
     try:
         return text.astype(np.float64)
     except ValueError:
@@ -89,7 +92,8 @@ def _refuse_missing(labels: NDArray[Any], source: str) -> None:
     if labels.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(labels))
     elif labels.dtype.kind == "U":
-        missing = np.flatnonzero([is_missing_label(value) for value in labels])
+        words = [value for value in set(labels.tolist()) if is_missing_label(value)]
+        missing = np.flatnonzero(np.isin(labels, words)) if words else np.empty(0, dtype=np.int64)
     else:
         return
     if missing.size:

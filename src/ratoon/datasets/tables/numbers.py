@@ -20,6 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ratoon.datasets.files import Limits
+from ratoon.datasets.tables.arrow import ArrowCells, arrow
 from ratoon.datasets.tables.labels import MISSING_WORDS
 from ratoon.errors import FormatError
 
@@ -101,64 +102,6 @@ def parse_block(block: bytes, delimiter: bytes) -> tuple[NDArray[np.float64], ND
     for place in np.flatnonzero(layouts == 0):
         values[place] = _parse_one(block[starts[place] : ends[place]], int(place))
     return values, per_line
-
-
-def arrow_parser() -> ArrowParser | None:
-    """Return the parser of pyarrow; None if it is not installed."""
-    try:
-        import pyarrow.csv
-    except ImportError:
-        return None
-    return ArrowParser(pyarrow)
-
-
-class ArrowParser:
-    r"""Parses blocks of lines with pyarrow, whose numbers are those of `float`, to the bit.
-
-    Every cell becomes a line of a table of one column, so that thousands of columns cost nothing.
-
-    Examples
-    --------
-    >>> import pyarrow.csv
-    >>> ArrowParser(pyarrow)(b"1.5\t-2\n\t1e3\n", b"\t")
-    (array([   1.5,   -2. ,    nan, 1000. ]), array([2, 2]))
-    """
-
-    def __init__(self, arrow: Any) -> None:
-        csv = arrow.csv
-        self._arrow = arrow
-        self._reading = csv.ReadOptions(use_threads=False, column_names=["cells"], block_size=2**30)
-        self._parsing = csv.ParseOptions(
-            delimiter="\x01", quote_char=False, ignore_empty_lines=False
-        )
-        words = sorted({form for word in MISSING_WORDS for form in _forms(word)})
-        self._converting = csv.ConvertOptions(
-            column_types={"cells": arrow.float64()}, null_values=words, strings_can_be_null=True
-        )
-
-    def __call__(
-        self, block: bytes, delimiter: bytes
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-        """Return what `parse_block` returns; None for a block that only that one can read."""
-        if b'"' in block or b"\x01" in block or b"\r" in block:
-            return None
-        cells = self._arrow.py_buffer(block.replace(delimiter, b"\n"))
-        try:
-            table = self._arrow.csv.read_csv(
-                self._arrow.BufferReader(cells), self._reading, self._parsing, self._converting
-            )
-        except self._arrow.ArrowInvalid:  # text, or a form of number that only `float` knows
-            return None
-        text = np.frombuffer(block, dtype=np.uint8)
-        newlines = np.flatnonzero(text == _NEWLINE)
-        ends = np.flatnonzero((text == delimiter[0]) | (text == _NEWLINE))
-        per_line = np.diff(_cell_at(newlines, ends), prepend=-1)
-        values = table.column(0).to_numpy()
-        return (values, per_line) if values.size == ends.size else None
-
-
-def _forms(word: str) -> tuple[str, ...]:
-    return word, word.upper(), word.capitalize()
 
 
 def _cell_at(positions: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -277,7 +220,8 @@ class NumberRows:
         self._lines: list[bytes] = []
         self._numbers: list[int] = []
         self._n_bytes = self._n_rows = 0
-        self._quick = arrow_parser()
+        found = arrow()
+        self._quick = None if found is None else ArrowCells(found)
         self.text_rows: dict[int, list[str]] = {}
 
     def add(self, line_number: int, cells: bytes) -> None:
@@ -287,6 +231,11 @@ class NumberRows:
         self._n_bytes += len(cells)
         if self._n_bytes > _BLOCK_BYTES:
             self._flush()
+
+    def add_rows(self, values: NDArray[Any]) -> None:
+        """Add rows that are parsed already."""
+        self._flush()
+        self._keep(values)
 
     def finish(self) -> NDArray[Any]:
         """Return all rows as an array of shape (n_rows, n_columns)."""
@@ -306,15 +255,17 @@ class NumberRows:
                 self._set_text_row_aside(error)
                 continue
             self._check_counts(per_line)
-            self._n_rows += len(self._lines)
-            self._limits.check_shape(
-                self._source, self._n_rows, len(self._columns), self._dtype.itemsize
-            )
             with np.errstate(over="ignore"):  # overflow gives infinity, which is refused later
-                rows = values.astype(self._dtype).reshape(-1, len(self._columns))
-            self._blocks.append(rows)
+                self._keep(values.astype(self._dtype).reshape(-1, len(self._columns)))
             break
         self._lines, self._numbers, self._n_bytes = [], [], 0
+
+    def _keep(self, rows: NDArray[Any]) -> None:
+        self._n_rows += rows.shape[0]
+        self._limits.check_shape(
+            self._source, self._n_rows, len(self._columns), self._dtype.itemsize
+        )
+        self._blocks.append(rows)
 
     def _check_counts(self, per_line: NDArray[Any]) -> None:
         expected = len(self._columns)

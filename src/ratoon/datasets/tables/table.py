@@ -71,6 +71,12 @@ class Table:
         for column, text in zip(self._texts, texts, strict=True):
             column.append(text)
 
+    def add_rows(self, lines: range, texts: list[list[str]]) -> None:
+        """Add the line numbers and the text columns of several rows."""
+        self.rows.extend(lines)
+        for column, more in zip(self._texts, texts, strict=True):
+            column.extend(more)
+
     def set_values(self, values: NDArray[Any], text_rows: dict[int, list[str]]) -> None:
         """Set the numbers, and move the rows without any number to `text_rows`."""
         self.values = values
