@@ -109,6 +109,7 @@ class ArrowRows:
     ) -> None:
         csv, names = arrow.csv, [str(number) for number in range(n_columns)]
         self._arrow, self._dtype, self._separate = arrow, dtype, list(separate)
+        self._delimiter, self._n_columns = delimiter.encode(), n_columns
         self._numeric = [number for number in range(n_columns) if number not in set(separate)]
         types = {names[number]: arrow.float64() for number in self._numeric}
         types |= {names[number]: arrow.string() for number in separate}
@@ -120,13 +121,16 @@ class ArrowRows:
         """Return the numbers and the text columns; None for a block to be read line by line."""
         if b'"' in block or b"\r" in block or (b"#" in block and b"\n#" in b"\n" + block):
             return None
+        n_lines = block.count(b"\n") + 1
+        if block.count(self._delimiter) != n_lines * (self._n_columns - 1):
+            return None  # pyarrow 16 crashes if a line has a million cells too many
         try:
             table = self._arrow.csv.read_csv(
                 self._arrow.BufferReader(block), self._reading, self._parsing, self._converting
             )
         except self._arrow.ArrowInvalid:  # among others text, and too many or too few cells
             return None
-        if table.num_rows != block.count(b"\n") + 1:  # blank lines, which it leaves out
+        if table.num_rows != n_lines:  # blank lines, which it leaves out
             return None
         values = np.empty((table.num_rows, len(self._numeric)), dtype=self._dtype)
         with np.errstate(over="ignore"):  # overflow gives infinity, which is refused later
