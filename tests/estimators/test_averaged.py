@@ -133,7 +133,7 @@ def test_several_labels_and_targets(ring):
 
 def test_sparse_samples_stay_sparse():
     rng = np.random.default_rng(0)
-    x = scipy.sparse.random_array((300, 80), density=0.1, rng=rng, format="csr")
+    x = scipy.sparse.random_array((300, 80), density=0.1, random_state=rng, format="csr")
     y = np.asarray(x[:, :40].sum(axis=1) > x[:, 40:].sum(axis=1)).ravel().astype(int)
     model = SparseMLPClassifier(random_state=0).fit(x[:200], y[:200])
     assert set(model.member_shares_) == {"sparse input", "linear"}
