@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -35,6 +37,15 @@ def test_a_sparse_matrix_stays_sparse(tmp_path):
 def test_every_float_survives_text(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("floats") / "a.csv"
     assert_array_equal(read(write(Dataset(values), path)).X, values)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such permissions")
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_a_new_file_has_the_usual_permissions(tmp_path, suffix):
+    plain = tmp_path / "plain"
+    plain.touch()
+    written = write(Dataset(np.eye(2)), tmp_path / f"data{suffix}")
+    assert written.stat().st_mode == plain.stat().st_mode
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +31,7 @@ def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
 
     Examples
     --------
+    >>> import tempfile
     >>> from ratoon.datasets.read import read
     >>> data = Dataset(np.eye(2), np.array([0, 1]), class_names=("ill", "well"))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,9 +44,9 @@ def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
             f"{path}: write to .npz, .csv or .tsv, not {path.suffix!r}."
             " Change the ending of the name."
         )
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".ratoon-{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # with the permissions of any new file
             if path.suffix == ".npz":
                 np.savez_compressed(file, allow_pickle=False, **_arrays(data))
             else:
@@ -54,7 +55,7 @@ def write(data: Dataset, path: str | os.PathLike[str]) -> Path:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 

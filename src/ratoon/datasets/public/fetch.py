@@ -17,9 +17,9 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import stat
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -409,7 +409,7 @@ def _recorded(home: Path, filename: str) -> str | None:
 def _record(home: Path, filename: str, digest: str) -> None:
     records = {**_records(home), filename: digest}
     # Written to a temporary file and renamed, so that two fetches at once leave a complete file.
-    handle, temporary = tempfile.mkstemp(dir=home, prefix=_CHECKSUMS)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    temporary = home / f"{_CHECKSUMS}.{secrets.token_hex(8)}"
+    with temporary.open("x", encoding="utf-8") as file:
         json.dump(records, file, indent=2, sort_keys=True)
     os.replace(temporary, home / _CHECKSUMS)
