@@ -383,6 +383,7 @@ _OPTION_OF = {
     "n_repeats": "--repeats",
     "n_features_to_select": "-k",
     "topology": "--groups",
+    "callbacks": "--checkpoint/--distributed",
     "prepare": "the preparation (--log2, --normalize, --center-groups)",
     "duplicate_features": "--duplicates",
     **{
