@@ -13,7 +13,9 @@ from ratoon.samples.statistics import feature_statistics
 
 @pytest.fixture
 def matrix():
-    return sp.random_array((300, 40), density=0.1, format="csr", random_state=np.random.default_rng(0))
+    return sp.random_array(
+        (300, 40), density=0.1, format="csr", random_state=np.random.default_rng(0)
+    )
 
 
 def on_disk(matrix, **options):
