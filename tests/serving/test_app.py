@@ -167,6 +167,25 @@ def test_a_body_without_a_declared_length_is_limited_too(client):
     refused(client.post("/predict", content=parts(), headers=JSON), 413, "size")
 
 
+@pytest.mark.parametrize(("n_parts", "most_read"), [(60, 60), (10_000, 450)])
+def test_the_rest_of_a_large_body_is_read_and_discarded_up_to_a_limit(client, n_parts, most_read):
+    n_read = 0
+
+    async def parts():
+        nonlocal n_read
+        for _ in range(n_parts):
+            n_read += 1
+            yield b" " * 1000
+
+    refused(client.post("/predict", content=parts(), headers=JSON), 413, "size")
+    assert min(n_parts, 350) <= n_read <= most_read
+
+
+def test_a_body_that_is_not_json_is_a_bad_request(client):
+    for content in (b"{", b"rows=1", b'{"rows": [[1, 1, 1, 1, 1, 1]]} trailing'):
+        refused(client.post("/predict", content=content, headers=JSON), 400, "json")
+
+
 def test_more_rows_than_the_limit_are_refused(client):
     refused(client.post("/predict", json={"rows": [[0.0] * 6] * 101}), 413, "body")
 

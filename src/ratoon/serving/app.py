@@ -16,6 +16,9 @@ from ratoon.serving.service import Limits, ModelService, RequestRefused
 MODEL = "RATOON_SERVE_MODEL"
 """Environment variable with the path of the model, for servers that import the application."""
 
+DISCARDED = 8
+"""Bodies up to so many times the limit are read and discarded before they are refused."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Scope = dict[str, Any]
@@ -92,6 +95,8 @@ def create_app(
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return refusal(400, "json", "the body is not valid JSON.")
         where = ".".join(str(part) for part in first["loc"][1:6])
         status = 413 if first["type"] == "too_long" else 422
         return refusal(status, "body", f"{where}: {first['msg']}"[:500])
@@ -201,17 +206,22 @@ class RequestLimits:
         most = self.limits.body_bytes
         too_large = RequestRefused(413, "size", f"a request may have at most {most:,} bytes.")
         declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and (len(declared) > 18 or int(declared) > most):
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > DISCARDED * most):
             raise too_large
-        body = bytearray()
+        body, n_bytes = bytearray(), 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise _Gone
-            body += message.get("body", b"")
-            if len(body) > most:
+            part = message.get("body", b"")
+            n_bytes += len(part)
+            if n_bytes <= most:
+                body += part
+            is_last = not message.get("more_body", False)
+            # A client that is still sending when the connection is closed does not see the answer.
+            if n_bytes > most and (is_last or n_bytes > DISCARDED * most):
                 raise too_large
-            if not message.get("more_body", False):
+            if is_last:
                 return bytes(body)
 
 
