@@ -12,6 +12,7 @@ from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.initialise import connections_wanted
 from ratoon.layers import make_layer
 from ratoon.topology import Topology
+from ratoon.torch.eager import apply_eagerly, is_eager
 from ratoon.torch.handles import TopologyBuffers, TopologyHandle, buffers_of, checked_topology
 from ratoon.torch.ops import lies_in_rows, linear, to_rows
 
@@ -223,10 +224,11 @@ class SparseConnections(torch.nn.Module):
     def apply_to_samples(self, x: torch.Tensor, n_out: int) -> torch.Tensor:
         """Return ``W x + b`` for samples x inputs, as a transposed view of rows of outputs."""
         x = self.cast_input(x)
+        values, bias = self.values, self.bias
+        if is_eager(x, values) if bias is None else is_eager(x, values, bias):
+            return apply_eagerly(x, values, bias, self._buffers_now(), self.handle)
         rows = x.t() if lies_in_rows(x) else to_rows(x)
-        out = linear(
-            rows, self.values, self.bias, self.grid, self.starts, self.packed, self._token, n_out
-        )
+        out = linear(rows, values, bias, self.grid, self.starts, self.packed, self._token, n_out)
         return (out if out.shape[1] == x.shape[0] else out[:, : x.shape[0]]).t()
 
     def cast_input(self, x: torch.Tensor) -> torch.Tensor:

@@ -87,6 +87,8 @@ class SparseLinear(SparseConnections):
                 f"the layer takes {self.in_features} features, got an input of shape"
                 f" {tuple(x.shape)}."
             )
+        if x.ndim == 2:
+            return self.apply_to_samples(x, self.out_features)
         flat = x.reshape(-1, self.in_features)
         return self.apply_to_samples(flat, self.out_features).reshape(
             *x.shape[:-1], self.out_features

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ratoon import kernels
 from ratoon.kernels import LANES, Rule
-from ratoon.torch.handles import handle_of
+from ratoon.topology import Topology
+from ratoon.torch.handles import TopologyBuffers, TopologyHandle, handle_of
 
 # Above this number of samples PyTorch transposes a matrix faster than NumPy, below it NumPy is
 # faster (measured for 32 x 54,675 up to 4096 x 768).
@@ -54,11 +55,14 @@ def as_array(tensor: torch.Tensor) -> NDArray[Any]:
         return kernels.rows_of(detached.t().numpy(), n_threads=torch.get_num_threads())
     if detached.ndim == 2 and not detached.is_contiguous() and detached.shape[1] > _LARGE_BATCH:
         detached = detached.contiguous()
-    return np.require(detached.numpy(), requirements=["C", "A"])
+    array: NDArray[Any] = detached.numpy()
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, requirements=["C", "A"])
 
 
-@torch.library.custom_op("ratoon::to_rows", mutates_args=())
-def to_rows(x: torch.Tensor) -> torch.Tensor:
+def rows_of_samples(x: torch.Tensor) -> torch.Tensor:
     """Transpose samples x features to features x samples, padded with zeros."""
     batch, n_features = x.shape
     if batch == 0 or n_features == 0:
@@ -67,6 +71,12 @@ def to_rows(x: torch.Tensor) -> torch.Tensor:
     if samples.strides[1] != samples.itemsize or samples.strides[0] < 0:
         samples = np.ascontiguousarray(samples)
     return torch.from_numpy(kernels.rows_of(samples, n_threads=torch.get_num_threads()))
+
+
+@torch.library.custom_op("ratoon::to_rows", mutates_args=())
+def to_rows(x: torch.Tensor) -> torch.Tensor:
+    """Do the same as `rows_of_samples`."""
+    return rows_of_samples(x)
 
 
 @to_rows.register_fake
@@ -127,6 +137,50 @@ def refuse_second_derivatives(ctx: Any, *gradients: torch.Tensor) -> None:
     )
 
 
+def product_of_rows(
+    rows: torch.Tensor, values: torch.Tensor, bias: torch.Tensor | None, topology: Topology
+) -> torch.Tensor:
+    """Return ``W x + b`` for rows of inputs."""
+    n_out = topology.shape[1]
+    if rows.shape[1] == 0:
+        return rows.new_empty((n_out, 0))
+    weights, threads = as_array(values), torch.get_num_threads()
+    b = np.zeros(n_out, dtype=weights.dtype) if bias is None else as_array(bias)
+    return torch.from_numpy(
+        kernels.forward(topology, weights, b, as_array(rows), n_threads=threads)
+    )
+
+
+def gradients_of_rows(
+    d_out: torch.Tensor,
+    rows: torch.Tensor,
+    values: torch.Tensor,
+    buffers: TopologyBuffers,
+    handle: TopologyHandle,
+    *,
+    with_d_rows: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of the values and, if ``with_d_rows``, of the inputs."""
+    if rows.shape[1] == 0:
+        return torch.zeros_like(values), torch.zeros_like(rows if with_d_rows else rows[:0])
+    x, dy = as_array(rows), as_array(d_out)
+    gradient = np.empty(values.shape, dtype=x.dtype)
+    dx = kernels.backward(
+        handle.topology(buffers),
+        Rule.STORE,
+        as_array(values),
+        x,
+        dy,
+        first=gradient,
+        with_dx=with_d_rows,
+        n_threads=torch.get_num_threads(),
+    )
+    if handle.recording:
+        handle.recorded.append((x, dy))
+    d_rows = rows.new_empty((0, rows.shape[1])) if dx is None else torch.from_numpy(dx)
+    return torch.from_numpy(gradient), d_rows
+
+
 @torch.library.custom_op("ratoon::linear", mutates_args=(), device_types="cpu")
 def linear(
     rows: torch.Tensor,
@@ -138,16 +192,9 @@ def linear(
     token: torch.Tensor,
     n_out: int,
 ) -> torch.Tensor:
-    """Return ``W x + b`` for rows of inputs."""
-    if rows.shape[1] == 0:
-        return rows.new_empty((n_out, 0))
-    weights = as_array(values)
-    topology = handle_of(token).topology((grid, starts, packed))
-    b = np.zeros(n_out, dtype=weights.dtype) if bias is None else as_array(bias)
-    threads = torch.get_num_threads()
-    return torch.from_numpy(
-        kernels.forward(topology, weights, b, as_array(rows), n_threads=threads)
-    )
+    """Do the same as `product_of_rows`, for `torch.compile` with the number of outputs."""
+    del n_out
+    return product_of_rows(rows, values, bias, handle_of(token).topology((grid, starts, packed)))
 
 
 @linear.register_fake
@@ -167,26 +214,11 @@ def linear_backward(
     token: torch.Tensor,
     with_d_rows: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the gradients of the values and, if ``with_d_rows``, of the inputs."""
-    if rows.shape[1] == 0:
-        return torch.zeros_like(values), torch.zeros_like(rows if with_d_rows else rows[:0])
-    handle = handle_of(token)
-    x, dy = as_array(rows), as_array(d_out)
-    gradient = np.empty(values.shape, dtype=x.dtype)
-    dx = kernels.backward(
-        handle.topology((grid, starts, packed)),
-        Rule.STORE,
-        as_array(values),
-        x,
-        dy,
-        first=gradient,
-        with_dx=with_d_rows,
-        n_threads=torch.get_num_threads(),
+    """Do the same as `gradients_of_rows`."""
+    buffers = grid, starts, packed
+    return gradients_of_rows(
+        d_out, rows, values, buffers, handle_of(token), with_d_rows=with_d_rows
     )
-    if handle.recording:
-        handle.recorded.append((x, dy))
-    d_rows = rows.new_empty((0, rows.shape[1])) if dx is None else torch.from_numpy(dx)
-    return torch.from_numpy(gradient), d_rows
 
 
 @linear_backward.register_fake
