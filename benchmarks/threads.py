@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from common.machine import MachineState, describe
-from common.models import PAPER, Model, chosen
+from common.models import SHAPES, Model, chosen
 from common.tables import markdown, parser, write_json
 from cores import build, round_trip_ns
 from epoch import training_of
@@ -36,6 +36,7 @@ from ratoon.network import SparseMLP
 EXAMPLES = """\
   threads.py --models a,c,e --json threads.json
   threads.py --models c --rounds 20
+  threads.py --models wide1-32,wide1-128,wide5-128 --seconds 0.3 --minibatches 8
 """
 FRESH = multiprocessing.get_context("spawn")
 NEAR_NS = 200.0
@@ -46,7 +47,8 @@ def serve(pipe: Connection, model: dict[str, Any], minibatches: int) -> None:
     """Train the model when asked to: read threads and seconds, write seconds per minibatch."""
     shape = Model.from_dict(model)
     x, targets = samples_of(shape, min(shape.n_train, minibatches * shape.batch))
-    network = SparseMLP.start(shape.widths, epsilon=shape.epsilon, init="set", seed=0)
+    size = {"epsilon": shape.epsilon, "density": shape.density}
+    network = SparseMLP.start(shape.widths, **size, init="set", seed=0)
     trainings = {n: training_of(network, shape, x, targets, n) for n in (1, 2)}
     n_steps = -(-len(x) // shape.batch)
     for training in trainings.values():
@@ -170,7 +172,7 @@ def ratios(kinds: dict[str, list[float]]) -> dict[str, Any]:
 def main() -> None:
     """Measure the models asked for, print a table, write JSON."""
     arguments = parser(__doc__ or "", EXAMPLES)
-    arguments.add_argument("--models", default="a,c", help="of a to f, in commas")
+    arguments.add_argument("--models", default="a,c", help="a to f, wide1-128, ..., in commas")
     arguments.add_argument("--rounds", type=int, default=10)
     arguments.add_argument("--seconds", type=float, default=0.5, help="per kind and round")
     arguments.add_argument("--minibatches", type=int, default=25, help="of an epoch")
@@ -182,7 +184,7 @@ def main() -> None:
         raise SystemExit("two threads have one core here; there is nothing to compare")
     with tempfile.TemporaryDirectory() as folder, MachineState() as machine:
         distance = partial(round_trip_ns, build(Path(folder)), *cores)
-        for model in chosen(given.models, PAPER):
+        for model in chosen(given.models, SHAPES):
             found = measure(model, given.rounds, given.seconds, given.minibatches, distance)
             results[model.name] = found
             kinds = found["ms_by_round"]

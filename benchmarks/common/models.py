@@ -105,6 +105,20 @@ SHAPES = {
         )
         for sparsity in (90, 95, 99)
     },
+    # Large minibatches: wide1-128 has 1 % of the connections and minibatches of 128.
+    **{
+        f"wide{percent}-{batch}": Model(
+            f"wide{percent}-{batch}",
+            (784, 1568, 1568, 1568, 10),
+            batch,
+            4096,
+            epsilon=None,
+            density=percent / 100,
+            title=f"784-1568-1568-1568-10, {percent} %, batch {batch}",
+        )
+        for percent in (1, 5, 20)
+        for batch in (32, 128, 512)
+    },
 }
 
 
