@@ -104,9 +104,28 @@ def rewired(layer: LayerState, n_replaced: int, gamma: float, seed: int) -> Rewi
     fan_in = topology.n_connections / np.count_nonzero(topology.degrees()[1])
     is_active = salient >= gamma * fan_in
     targets = fan_ins(layer, is_active, salient, n_kept)
-    kept = kept[rank_in_group(columns[kept], -np.abs(layer.weights[kept])) < targets[columns[kept]]]
+    kept = without_surplus(kept, columns[kept], layer.weights[kept], targets)
     counts = targets - np.bincount(columns[kept], minlength=n_out)
     return grow_at(topology, kept, grown_positions(layer, kept, signals, counts, seed))
+
+
+def without_surplus(kept: IntArray, outputs: IntArray, weights: Array, most: IntArray) -> IntArray:
+    """Return the kept slots without the weakest of outputs that have more than their number.
+
+    Only the slots of these outputs are ranked, which are few once all have equal numbers.
+
+    Examples
+    --------
+    >>> outputs, weights = np.array([0, 1, 0, 0]), np.array([3.0, 1.0, 2.0, 4.0])
+    >>> without_surplus(np.arange(4), outputs, weights, np.array([1, 2])).tolist()
+    [1, 3]
+    """
+    surplus = np.bincount(outputs, minlength=most.size) > most
+    ranked = np.flatnonzero(surplus[outputs])
+    groups = outputs[ranked]
+    stays = np.ones(kept.size, dtype=bool)
+    stays[ranked] = rank_in_group(groups, -np.abs(weights[ranked])) < most[groups]
+    return kept[stays]
 
 
 def fan_ins(
@@ -146,7 +165,7 @@ def grown_positions(
     missing = counts - np.bincount(positions % n_out, minlength=n_out)
     if not missing.any():
         return positions
-    occupied = np.sort(np.concatenate((topology.positions[kept], positions)))
+    occupied = np.concatenate((topology.positions[kept], positions))
     drawn = draw_per_output(topology.shape, occupied, missing, rng)
     return np.sort(np.concatenate((positions, drawn)))
 
@@ -192,7 +211,7 @@ def draw_per_output(
     shape : tuple of int
         Inputs and outputs of the layer.
     occupied : ndarray of int64
-        Occupied positions, ascending.
+        Occupied positions, in any order.
     counts : ndarray of int64
         How many positions to draw, one number per output; at most as many as are empty.
     rng : numpy.random.Generator
@@ -205,7 +224,7 @@ def draw_per_output(
     [2, 4, 5]
     """
     n_in, n_out = shape
-    inputs, outputs = np.divmod(occupied, n_out)
+    inputs, outputs = np.divmod(occupied[counts[occupied % n_out] > 0], n_out)
     taken = np.sort(outputs * n_in + inputs)  # ordered by output
     degrees = np.bincount(outputs, minlength=n_out)
     is_crowded = 2 * (degrees + counts) > n_in
