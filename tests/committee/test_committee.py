@@ -242,12 +242,11 @@ def test_shares_equal_the_prior_where_validation_says_nothing():
     np.testing.assert_allclose(mixture_shares(np.ones((3, 3)), prior, 50.0), prior, atol=1e-6)
 
 
-def test_plain_ridge_counts_most_when_there_is_nothing_to_learn(make_classes):
+def test_linear_members_count_most_when_there_is_nothing_to_learn(make_classes):
     problem = make_classes(n_samples=40)
     noise = np.random.default_rng(0).standard_normal(problem.x.shape).astype(np.float32)
     shares = fit_committee(dataclasses.replace(problem, x=noise), 0).shares
-    assert shares["linear, F^0"] > shares["linear, F^2"]
-    assert shares["linear, F^0"] > shares["hidden, F^0 std"]
+    assert sum(share for name, share in shares.items() if name.startswith("linear")) > 0.75
 
 
 def test_many_continuous_targets_share_one_design_and_their_shares(make_continuous):

@@ -36,6 +36,26 @@ def test_standardised_features_are_clipped_and_0_where_constant():
     )
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_features_that_are_mostly_0_are_clipped_at_twice_their_mean_positive_value(is_sparse):
+    x = np.zeros((100, 4), dtype=np.float32)
+    x[:10, 0], x[10, 0] = 1.0, 12.0  # mean positive value 2
+    x[:60, 1] = x[:40, 2] = 1.0
+    x[99, 2] = -1.0
+    x[:, 3] = np.arange(100) % 2
+    standardisation = Standardisation.fit(
+        scipy.sparse.csr_array(x) if is_sparse else x, np.ones(100)
+    )
+    rows = scipy.sparse.csr_array(x) if is_sparse else x
+    z = standardisation.transform(rows)
+    z = z.toarray() if is_sparse else z
+    np.testing.assert_allclose(z.std(axis=0), 1.0, atol=1e-5)
+    capped = np.minimum(x[:, 0], 4.0)
+    z_0 = (capped - (0.0 if is_sparse else capped.mean())) / capped.std()
+    np.testing.assert_allclose(z[:, 0], z_0, atol=1e-5)
+    np.testing.assert_allclose(standardisation.gains[1:], 1.0)
+
+
 def test_standardisation_treats_weights_as_repetitions(make_classes, repeat):
     problem = make_classes()
     counts = np.arange(60) % 3 + 1
@@ -152,12 +172,9 @@ def test_sparse_samples_give_the_same_members_as_dense_ones(make, is_weighed, re
     dense = dataclasses.replace(dense, x=x, weights=weights)
     sparse = dataclasses.replace(dense, x=scipy.sparse.csr_array(x))
     kinds = Design.for_problem(dense).kinds
-    with pytest.MonkeyPatch.context() as patch:
-        # Dense z-scores are clipped around the mean, sparse ones around 0.
-        patch.setattr("ratoon.committee.problem.CLIP", 100.0)
-        # Products of dense rows are summed in float32, which small penalties magnify.
-        z, members = fitted(dense, *kinds, penalties=np.array([0.1, 1.0]))
-        z_sparse, others = fitted(sparse, *kinds, penalties=np.array([0.1, 1.0]))
+    # Products of dense rows are summed in float32, which small penalties magnify.
+    z, members = fitted(dense, *kinds, penalties=np.array([0.1, 1.0]))
+    z_sparse, others = fitted(sparse, *kinds, penalties=np.array([0.1, 1.0]))
     assert scipy.sparse.issparse(z_sparse)
     assert z_sparse.nnz == np.count_nonzero(x)
     for member, other in zip(members, others, strict=True):

@@ -9,12 +9,12 @@ import numpy as np
 from ratoon.committee.fit import N_FOLDS
 from ratoon.committee.members import (
     FAN_IN,
+    HIDDEN,
+    LINEAR,
     MAX_FEATURES_FOR_PAIRS,
     MAX_NEURONS,
     MIN_NEURONS,
     NEURONS_PER_SAMPLE,
-    SCALE_EXPONENTS,
-    STRENGTH_EXPONENTS,
 )
 from ratoon.committee.problem import MANY_SAMPLES
 
@@ -66,8 +66,8 @@ def committee_cost(
     """
     n, many = n_samples, n_samples > MANY_SAMPLES
     neurons = int(np.clip(NEURONS_PER_SAMPLE * n, MIN_NEURONS, MAX_NEURONS))
-    n_linear = len(STRENGTH_EXPONENTS) * len(SCALE_EXPONENTS)
-    n_hidden = len(STRENGTH_EXPONENTS) + (many and n_features <= MAX_FEATURES_FOR_PAIRS)
+    n_linear = len(LINEAR)
+    n_hidden = len(HIDDEN) + (many and n_features <= MAX_FEATURES_FOR_PAIRS)
     width = n_hidden * neurons + 2 * n_outputs
     connections = (
         min(n_hidden * neurons * FAN_IN + 2 * n_outputs * n_features, n_features * width),

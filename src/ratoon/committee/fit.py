@@ -45,10 +45,10 @@ With 1 this is the likelihood of normal errors of unknown variance.  Errors of t
 are not normal, and carry less evidence.
 """
 
-SELECTION_PRIOR, HIDDEN_PRIOR = {True: 1 / 3, False: 0.01}, {True: 1 / 4, False: 1.0}
+SELECTION_PRIOR, HIDDEN_PRIOR = {True: 1.0, False: 0.01}, {True: 1 / 4, False: 1.0}
 """Prior share of a member that selects features or has a hidden layer, relative to plain ridge.
 
-Of the many members that select features some are good at random.
+Of the many members that select features for a continuous target some are good at random.
 """
 
 
@@ -252,8 +252,9 @@ def merge_members(
         neuron_biases.append(np.zeros(2 * n_outputs))
         one_each = scipy.sparse.eye_array(n_outputs)
         output_weights.append(scipy.sparse.vstack((one_each, -one_each)))
+    gains = scipy.sparse.diags_array(standardisation.gains)
     layers = (
-        _layer(scipy.sparse.hstack(connections), np.concatenate(neuron_biases), "relu"),
+        _layer(gains @ scipy.sparse.hstack(connections), np.concatenate(neuron_biases), "relu"),
         _layer(scipy.sparse.vstack(output_weights), bias, "identity"),
     )
     return SparseMLP(list(layers), standardisation.scaling.of_type(np.float32))

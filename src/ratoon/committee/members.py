@@ -15,7 +15,10 @@ from ratoon.committee.linear import N_ITERATIONS, iterated_ridge, lasso_path, ri
 from ratoon.committee.priors import f_of_rows, pair_strength
 from ratoon.committee.problem import CentredRows, Problem, Standardisation, scale_csr
 
-STRENGTH_EXPONENTS, SCALE_EXPONENTS = (0, 1, 2), (0.0, 0.5)
+LINEAR = ((0, 0.0), (0, 0.5), (1, 0.5), (2, 0.5))
+HIDDEN = ((0, 0.5), (1, 0.5), (2, 0.5))
+"""Exponents q and r of the prior variance ``F_j^q * std_j^(2r)``, one pair for each member."""
+
 NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
 MAX_FEATURES_FOR_PAIRS, MAX_PRODUCTS = 5000, 50_000_000
 """Limits of pair strength: features, and pairs of features times classes."""
@@ -68,9 +71,8 @@ class Design:
         """Return the default design for a problem of this size and kind."""
         n_features, n_outputs = problem.x.shape[1], problem.targets.shape[1]
         selects = problem.kind != "squared" or n_outputs <= MAX_TARGETS_FOR_SELECTION
-        exponents = STRENGTH_EXPONENTS if selects else (0,)
-        kinds = [MemberKind("linear", q, r) for r in SCALE_EXPONENTS for q in exponents]
-        kinds += [MemberKind("hidden", q, SCALE_EXPONENTS[-1]) for q in exponents]
+        kinds = [MemberKind("linear", q, r) for q, r in LINEAR if selects or q == 0]
+        kinds += [MemberKind("hidden", q, r) for q, r in HIDDEN if selects or q == 0]
         if (
             selects
             and problem.has_many_samples

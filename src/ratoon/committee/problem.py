@@ -80,14 +80,17 @@ def suits(n_samples: int, n_features: int, n_stored: int | None = None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Standardisation:
-    """Mean and standard deviation of every feature over the training samples.
+    """How features are read: ``z = clip((x - mean) * factors) * gains``, with unit variance.
 
-    Standardised values are clipped to [-3, 3].  Sparse features are scaled but not centred, so that
+    Values are clipped to 3 standard deviations around the mean.  That would cut off nearly all
+    values of a rare word, so a feature that is 0 in most samples and never negative is clipped to
+    twice its mean positive value instead.  Sparse features are scaled but not centred, so that
     zeros stay zeros; `CentredRows` centres them implicitly.
     """
 
-    mean: Array
-    std: Array  # 0 for a constant feature
+    mean: Array  # of the clipped values where most are 0
+    std: Array  # the same; 0 for a constant feature
+    factors: Array  # the scale of the network's input
     centres: bool
     clip: float  # 0 for none
 
@@ -103,33 +106,46 @@ class Standardisation:
         [[-0.5, 0.0], [4.0, 0.0]]
         """
         factors = np.asarray(scaling.scale, dtype=np.float64)
-        std = np.divide(1.0, factors, out=np.zeros_like(factors), where=factors > 0)
         centres = scaling.shift is not None
         mean = scaling.shift if centres else (weights / weights.sum()) @ x
-        return cls(np.asarray(mean, dtype=np.float64), std, centres, scaling.clip)
+        mean = np.asarray(mean, dtype=np.float64)
+        return cls(mean, _inverse(factors), factors, centres, scaling.clip)
 
     @classmethod
     def fit(cls, x: Any, weights: Array) -> Standardisation:
         """Compute means and standard deviations of dense or sparse samples."""
-        if scipy.sparse.issparse(x):
+        centres = not scipy.sparse.issparse(x)
+        limits = _limits(x, weights)
+        is_limited = np.isfinite(limits)
+        if is_limited.any():
+            x = _limited(x, limits)
+        if centres:
+            proportion = (weights / weights.sum()).astype(np.float64)
+            mean = proportion @ x
+            std = np.sqrt(proportion @ np.square(x - mean.astype(x.dtype), dtype=np.float64))
+            std = np.where(std <= 1e-6 * np.maximum(1.0, np.abs(mean)), 0.0, std)
+        else:
             found = feature_statistics(x, weights)
-            return cls(found.mean, found.std, centres=False, clip=CLIP)
-        proportion = (weights / weights.sum()).astype(np.float64)
-        mean = proportion @ x
-        std = np.sqrt(proportion @ np.square(x - mean.astype(x.dtype), dtype=np.float64))
-        is_constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
-        return cls(mean, np.where(is_constant, 0.0, std), centres=True, clip=CLIP)
+            mean, std = found.mean, found.std
+        factors = _inverse(std)
+        reach = limits - mean if centres else limits
+        factors[is_limited & (std > 0)] = CLIP / reach[is_limited & (std > 0)]
+        return cls(mean, std, factors, centres, CLIP)
+
+    @property
+    def gains(self) -> NDArray[np.float64]:
+        """Factors of the clipped values; 1 where 3 standard deviations are the limit."""
+        return np.where(self.std > 0, _inverse(self.std * self.factors), 1.0)
 
     @property
     def scaling(self) -> Scaling:
-        """The same standardisation as the input scaling of a network."""
-        factors = np.divide(1.0, self.std, out=np.zeros_like(self.std), where=self.std > 0)
-        return Scaling(self.mean if self.centres else None, factors, self.clip)
+        """The same standardisation, without the gains, as the input scaling of a network."""
+        return Scaling(self.mean if self.centres else None, self.factors, self.clip)
 
     @property
     def remaining_mean(self) -> NDArray[np.float64] | None:
         """Means of the standardised features where they are not centred, else None."""
-        return None if self.centres else self.mean * self.scaling.scale
+        return None if self.centres else self.mean * _inverse(self.std)
 
     def transform(self, x: Any) -> Any:
         """Return standardised features as float32, sparse if x is.
@@ -140,14 +156,49 @@ class Standardisation:
         >>> Standardisation.fit(x, np.ones(2)).transform(x).tolist()
         [[-1.0, 0.0], [1.0, 0.0]]
         """
-        factors = np.asarray(self.scaling.scale, dtype=np.float32)
+        factors, gains = self.factors.astype(np.float32), self.gains.astype(np.float32)
         clip = self.clip or np.inf
         if scipy.sparse.issparse(x):
             z = scale_csr(x, None, factors)
             np.clip(z.data, -clip, clip, out=z.data)
+            z.data *= gains[z.indices]
             return z
         z = (x - self.mean.astype(np.float32)) * factors
-        return np.asarray(np.clip(z, -clip, clip), dtype=np.float32)
+        z = np.asarray(np.clip(z, -clip, clip, out=z), dtype=np.float32)
+        return z if np.all(gains == 1.0) else z * gains
+
+
+def _inverse(values: Array) -> NDArray[np.float64]:
+    """Return 1 / values, 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros(values.shape), where=values > 0)
+
+
+def _limits(x: Any, weights: Array) -> NDArray[np.float64]:
+    """Return twice the mean positive value of features that are mostly 0, infinity for others.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0], [1.0, 3.0, -1.0]])
+    >>> _limits(x, np.ones(3)).tolist()
+    [2.0, inf, inf]
+    """
+    n_positive = (x > 0).sum(axis=0)
+    is_mostly_0 = (n_positive > 0) & (2 * n_positive < x.shape[0])
+    found = np.flatnonzero(is_mostly_0 & ((x < 0).sum(axis=0) == 0))
+    part = x[:, found]
+    weights = weights.astype(part.dtype)
+    limits = np.full(x.shape[1], np.inf)
+    limits[found] = 2.0 * (weights @ part) / (weights @ (part > 0).astype(part.dtype))
+    return limits
+
+
+def _limited(x: Any, limits: Array) -> Any:
+    """Return features with values up to these limits."""
+    limits = limits.astype(x.dtype)
+    if not scipy.sparse.issparse(x):
+        return np.minimum(x, limits)
+    data = np.minimum(x.data, limits[x.indices])
+    return scipy.sparse.csr_array((data, x.indices, x.indptr), shape=x.shape)
 
 
 @dataclass(frozen=True, eq=False)
