@@ -21,7 +21,8 @@ def _default(shape: Shape) -> dict[str, Any]:
     is_wide = shape.n_samples <= MAX_SAMPLES and shape.n_features >= MIN_FEATURES
     if shape.n_samples <= FULL_BATCH or is_wide:
         return _one_layer(shape)
-    return recipes(shape)[0].values
+    first = recipes(shape)[0]
+    return {**first.values, **first.alone}
 
 
 def _one_layer(shape: Shape) -> dict[str, Any]:

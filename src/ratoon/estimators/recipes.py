@@ -10,7 +10,7 @@ Where parameters of a training are set, the first recipe has the values of the o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -28,12 +28,12 @@ WORK = 8e10
 SPARSE_COST = 80
 """Cost of a connection of a stored value, relative to one of dense samples."""
 
-MOST_NETWORKS = 8
-"""More networks of a kind were not better."""
+MOST_NETWORKS, MOST_STEPS = 8, 200_000
+"""More networks of a kind were not better; with many steps each, fewer are as good."""
 
 BATCH = 32
 
-STEPS, FEW_STEPS = 48_000, 1_500
+STEPS, FEW_STEPS = 48_000, 700
 """Steps of a training; beyond that accuracy hardly rises, and the least."""
 
 MANY_SAMPLES = 20_000
@@ -65,6 +65,13 @@ class Recipe:
 
     name: str
     values: dict[str, Any]
+    alone: dict[str, Any] = field(default_factory=dict)
+    """Better values for one network that trains with all rows, to its last epoch."""
+
+    def steps(self, shape: Shape) -> int:
+        """Return how many steps a training has."""
+        per_epoch = math.ceil(shape.n_samples / int(self.values["batch_size"]))
+        return per_epoch * int(self.values["max_iter"])
 
     def work(self, shape: Shape) -> float:
         """Return about how many connections times samples times epochs a training needs."""
@@ -84,10 +91,10 @@ def recipes(shape: Shape) -> tuple[Recipe, ...]:
     >>> [recipe.name for recipe in recipes(Shape(60_000, 784, 10))]
     ['deep', 'selective', 'linear']
     >>> [recipe.name for recipe in recipes(Shape(5_000, 20, 1, False))]
-    ['few features', 'linear']
+    ['few features', 'two layers', 'linear']
     """
     if shape.n_features <= FEW_FEATURES:
-        return _few_features(shape), _linear(shape)
+        return _few_features(shape), _two_layers(shape), _linear(shape)
     if shape.n_stored is not None:
         return _sparse_input(shape), _linear(shape)
     return _deep(shape), _selective(shape), _linear(shape)
@@ -96,13 +103,17 @@ def recipes(shape: Shape) -> tuple[Recipe, ...]:
 def n_networks(recipe: Recipe, shape: Shape) -> int:
     """Return how many networks of a recipe are averaged: as many as `WORK` allows.
 
+    20,000 x 40, five classes, validation rows: four networks of 48,000 steps 86.4 %, eight of
+    24,000 steps 85.3.
+
     Examples
     --------
     >>> shapes = [Shape(n, 784, 10) for n in (1_000, 10_000, 60_000)]
     >>> [n_networks(recipes(shape)[0], shape) for shape in shapes]
     [8, 1, 1]
     """
-    return max(1, min(MOST_NETWORKS, int(WORK / recipe.work(shape)), shape.n_samples // 10))
+    most = min(MOST_NETWORKS, MOST_STEPS // recipe.steps(shape), shape.n_samples // 10)
+    return max(1, min(most, int(WORK / recipe.work(shape))))
 
 
 def work_of_average(shape: Shape) -> float:
@@ -115,12 +126,29 @@ def work_of_average(shape: Shape) -> float:
 
 
 def _few_features(shape: Shape) -> Recipe:
-    """Return one wide layer with Adam.
+    """Return one wide layer with Adam, for smooth functions.
 
-    friedman1, 20,000 x 20: R2 0.954; two layers 0.951; 100 neurons and 30 epochs 0.911.
+    friedman1, 2,000 x 20, validation rows: R2 0.945; learning rate 0.002 0.932; and 60 instead of
+    200 epochs 0.906.  Three classes inside each other, 1,000 x 10: 87.4 %, 86.6, 79.0.  One network
+    that holds no rows back would memorise: steps, 1,500 x 12, 0.582 instead of 0.611.
     """
-    values = _training("adam", 2e-3, "cosine", BATCH, _epochs(shape))
-    return Recipe("few features", {**values, "hidden_layer_sizes": (200,), "epsilon": 10.0})
+    values = _training("adam", 5e-3, "cosine", BATCH, _epochs(shape, most=200))
+    values |= {"hidden_layer_sizes": (200,), "epsilon": 10.0}
+    alone = {"learning_rate_init": 2e-3, "max_iter": _epochs(shape)}
+    return Recipe("few features", values, alone)
+
+
+def _two_layers(shape: Shape) -> Recipe:
+    """Return two narrow sparse layers, for steps and interactions.
+
+    Sum of steps, 1,500 x 12, validation rows: one layer R2 0.667, averaged with this one 0.855;
+    three times the connections 0.804.  Four clustered classes, 3,000 x 30: 74.9 %, 77.0; without
+    dropout 75.7.
+    """
+    values = _training("adam", 5e-3, "cosine", BATCH, _epochs(shape, most=100))
+    density = max(0.15, min(1.0, 3 / shape.n_features))
+    sizes = {"hidden_layer_sizes": (100, 100), "density": density, "dropout": 0.05}
+    return Recipe("two layers", {**values, **sizes})
 
 
 def _deep(shape: Shape) -> Recipe:
