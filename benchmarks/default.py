@@ -48,11 +48,18 @@ REAL = ("Isolet", "COIL20", "madelon", "PCMAC", "BASEHOCK")
 GENERATED = ("dense 200k", "sparse 100k", "noisy 20 classes")
 GROWING = (500, 1500, 2900, 3100, 6000, 20000, 60000)
 GROWING_PRODUCTS = (2900, 3100, 6000, 20000)
+CURVES = {
+    "MNIST": GROWING,
+    "Isolet": (200, 400, 700, 1000, 1248),
+    "madelon": (500, 1000, 1500, 2080),
+    "digits": (200, 500, 900, 1437),
+}
 EXAMPLES = """
 examples:
   python benchmarks/default.py --sets tables
   python benchmarks/default.py --sets mnist,generated --methods ratoon,lightgbm
   python benchmarks/default.py --sets "dense 200k" --cap 20000      # fewer rows of each set
+  python benchmarks/default.py --sets curves --seeds 0,1,2          # for default_curves.py
   python benchmarks/default.py --report                             # only write the table again
 """
 
@@ -236,6 +243,7 @@ def names_of(text: str) -> list[str]:
         "generated": list(GENERATED),
         "mnist": [f"MNIST:{n}" for n in GROWING],
         "products": [f"products:{n}" for n in GROWING_PRODUCTS],
+        "curves": [f"{name}:{n}" for name, sizes in CURVES.items() for n in sizes],
     }
     return [name for word in text.split(",") for name in groups.get(word, [word])]
 

@@ -21,6 +21,28 @@ def test_a_rising_validation_loss_with_a_training_loss_of_zero_is_reported():
         SparseMLPClassifier(**LONG).fit(x[:80], y[:80], eval_set=(x[80:], y[80:]))
 
 
+FEWER = {**LONG, "max_iter": 100}
+KINDS = {
+    "classes": SparseMLPClassifier(**FEWER),
+    "kept last epoch": SparseMLPClassifier(
+        **FEWER, early_stopping=True, restore_best=False, n_iter_no_change=200
+    ),
+    "warm start": SparseMLPClassifier(**FEWER, warm_start=True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_training_loss_counts_where_the_validation_loss_is_large(kind):
+    x, y = noise(120)
+    model = KINDS[kind]
+    if model.warm_start:
+        model.set_params(max_iter=10).fit(x[:80], y[:80], eval_set=(x[80:], y[80:]))
+        model.set_params(max_iter=100)
+    with pytest.warns(MemorisationWarning, match="validation loss has risen"):
+        model.fit(x[:80], y[:80], eval_set=(x[80:], y[80:]))
+    assert 1e-4 < model.history_[-1].loss < 1e-2
+
+
 def test_the_best_epoch_of_early_stopping_is_no_reason_to_warn():
     x, y = noise(120)
     with warnings.catch_warnings():

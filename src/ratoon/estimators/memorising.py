@@ -6,8 +6,9 @@ import warnings
 
 from ratoon.history import History
 
-ZERO = 1e-4
-"""Training loss at or below which training rows count as memorised."""
+ZERO, ZERO_OF_VALIDATION = 1e-4, 2e-3
+"""Training loss up to which training rows count as memorised; also as a part of the smallest
+validation loss."""
 
 RISE = 1.1
 """Factor above its minimum from which the validation loss counts as risen."""
@@ -36,9 +37,11 @@ def warn_if_memorised(
     stacklevel : int
         As in `warnings.warn`.
     """
-    if keeps_best or not len(history) or history[-1].loss > ZERO:
+    if keeps_best or not len(history):
         return
     known = [loss for loss in history.column("validation_loss") if loss is not None]
+    if history[-1].loss > max(ZERO, ZERO_OF_VALIDATION * min(known, default=0.0)):
+        return
     if known and known[-1] <= RISE * min(known):
         return
     if not known and n_samples < MANY_SAMPLES:
