@@ -2,7 +2,7 @@
 
 Multilayer perceptrons of the same widths on MNIST, CIFAR-10, Isolet, COIL20 and digits: every
 strategy at several densities, and PyTorch's dense network, each on one thread.  Runs are lines of
-the file of rows; those that are there already are not repeated, so the benchmark can be stopped
+the CSV file of rows; those that are there already are not repeated, so the benchmark can be stopped
 and resumed at any time.  Sets that are not in the folder are left out and named.
 
 Protocol.  Fixed training and test rows; the test accuracy is that of the last epoch, and earlier
@@ -25,7 +25,7 @@ from common.tables import numbers, parser, write_json
 from dynamic.cells import DENSE, METHODS
 from dynamic.lines import lines_of
 from dynamic.picture import draw
-from dynamic.report import choices_text, panels_of, text_of, write_csv
+from dynamic.report import choices_text, panels_of, text_of
 from dynamic.rows import read_rows, run_missing
 from dynamic.sets import SETS, default_folder, is_there
 from dynamic.studies import DENSITIES, PHASES, Wanted
@@ -50,12 +50,11 @@ def arguments() -> argparse.Namespace:
     made.add_argument("--epochs", type=int, help="instead of those of the set")
     made.add_argument("--no-longer", action="store_true", help="without the longer recipes")
     made.add_argument("--data", type=Path, default=default_folder(), help="folder with the files")
-    made.add_argument("--rows", type=Path, default=RESULTS / "dynamic.jsonl")
+    made.add_argument("--rows", type=Path, default=RESULTS / "dynamic.csv")
     made.add_argument("--jobs", type=int, default=1)
     made.add_argument("--minutes", type=float, default=1e6, help="stop after so many")
     made.add_argument("--report", action="store_true", help="run nothing")
     made.add_argument("--out", type=Path, metavar="OUT", help="write the tables there")
-    made.add_argument("--csv", type=Path, metavar="OUT", help="write one row per line there")
     made.add_argument("--picture", type=Path, metavar="OUT", help="draw to this file")
     return made.parse_args()
 
@@ -109,8 +108,6 @@ def main() -> None:
     write_json(given.json, {"machine": machine.facts(), "lines": [line.facts() for line in lines]})
     if given.out:
         given.out.write_text(text)
-    if given.csv:
-        write_csv(lines, given.csv)
     if given.picture and (panels := panels_of(lines)):
         draw(panels, given.picture)
 

@@ -82,9 +82,11 @@ def describe(facts: dict[str, Any]) -> str:
     'X, 2 cores, avx2, commit abc; other processes kept 0.0 cores busy (load 0.1 before).'
     """
     load = facts["load"]
+    text = f"{facts['cpu']}, {facts['cores']} cores, {facts['isa']}, commit {facts['commit']}"
+    if load["others_cores"] is None:  # too short to measure
+        return f"{text}."
     return (
-        f"{facts['cpu']}, {facts['cores']} cores, {facts['isa']}, commit {facts['commit']};"
-        f" other processes kept {load['others_cores']} cores busy"
+        f"{text}; other processes kept {load['others_cores']} cores busy"
         f" (load {load['before'][0]} before)."
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -51,6 +52,8 @@ class Recipe:
     dropout: float = 0.0
     smoothing: float = 0.0
     augment: str | None = None
+    activation: str = "relu"
+    slope: float = 0.0
     strategy: dict[str, Any] = field(default_factory=dict, hash=False)
     """Parameters of the strategy that differ from those in `METHODS`."""
 
@@ -71,6 +74,39 @@ class Recipe:
                 parts.append(f"{name.replace('_', ' ')} {value}")
         return ", ".join(parts)
 
+    def text(self) -> str:
+        """Return everything that differs from the reference, for a file.
+
+        >>> Recipe(10, dropout=0.1, strategy={"every": 50}).text()
+        'epochs=10 dropout=0.1 strategy={"every":50}'
+        """
+        usual = asdict(Recipe(self.epochs))
+        parts = [f"epochs={self.epochs:g}"]
+        for name, value in asdict(self).items():
+            if name != "epochs" and value != usual[name]:
+                text = json.dumps(value, separators=(",", ":"))
+                parts.append(f"{name}={text.strip(chr(34))}")
+        return " ".join(parts)
+
+    @classmethod
+    def from_text(cls, text: str) -> Recipe:
+        """Return the recipe that `text` describes.
+
+        >>> Recipe.from_text("epochs=0.5 optimizer=adam batch=100") == Recipe(
+        ...     0.5, optimizer="adam", batch=100
+        ... )
+        True
+        """
+        parts = (part.partition("=") for part in text.split())
+        return cls(**{name: _value(word) for name, _, word in parts})
+
+
+def _value(word: str) -> Any:
+    try:
+        return json.loads(word)
+    except json.JSONDecodeError:
+        return word
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -83,14 +119,32 @@ class Cell:
     seed: int
     is_choice: bool = False
 
-    def key(self) -> dict[str, Any]:
-        """Return the cell as plain values, which identify its row."""
-        return asdict(self)
+    def key(self) -> dict[str, str]:
+        """Return the cell as texts, which identify its row.
+
+        >>> Cell("mnist", "rigl", 0.01, Recipe(10), 0).key()["density"]
+        '0.01'
+        """
+        return {
+            "set": self.data,
+            "method": self.method,
+            "density": f"{self.density:g}",
+            "recipe": self.recipe.text(),
+            "seed": str(self.seed),
+            "part": "validation" if self.is_choice else "test",
+        }
 
     @classmethod
-    def from_key(cls, key: dict[str, Any]) -> Cell:
+    def from_key(cls, key: dict[str, str]) -> Cell:
         """Return the cell of a row."""
-        return cls(**{**key, "recipe": Recipe(**key["recipe"])})
+        return cls(
+            key["set"],
+            key["method"],
+            float(key["density"]),
+            Recipe.from_text(key["recipe"]),
+            int(key["seed"]),
+            is_choice=key["part"] == "validation",
+        )
 
 
 def epsilon_for(widths: tuple[int, ...], density: float) -> float:

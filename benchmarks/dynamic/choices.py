@@ -1,4 +1,4 @@
-"""Choices made on the validation part of the training rows: learning rates, the best recipe."""
+"""Choices made on the validation part of the training rows: recipes of all, and longer ones."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from dataclasses import replace
 from dynamic.cells import DENSE, Cell, Recipe
 from dynamic.rows import Row
 
-RATES = {
-    "sparse": (0.025, 0.05, 0.1, 0.2),
-    DENSE: (0.0125, 0.025, 0.05),
-    ("cifar10", DENSE): (0.005, 0.0125, 0.025),
+GRIDS: dict[str | tuple[str, str], dict[int, tuple[float, ...]]] = {
+    "sparse": {32: (0.025, 0.05, 0.1, 0.2)},
+    DENSE: {32: (0.0125, 0.025, 0.05)},
+    ("cifar10", "sparse"): {
+        16: (0.025,),
+        32: (0.025, 0.05),
+        100: (0.025, 0.05, 0.1, 0.2),
+    },
+    ("cifar10", DENSE): {100: (0.005, 0.0125, 0.025)},
 }
-"""Learning rates tried, of a set where it is named; 0.025 is that of the reference set-up."""
+"""Learning rates tried for a minibatch size, of a set where it is named.
 
-RATE_METHODS = {"sparse": ("static", "set", "rigl"), DENSE: (DENSE,)}
-"""One rate for all sparse networks has the best mean of these methods."""
+0.025 with 32 samples is the reference set-up; 100 samples are those of the SET paper on CIFAR-10.
+"""
 
-BATCHES = {"cifar10": 100}
-"""Samples per minibatch; 100 is that of the SET paper on CIFAR-10."""
+GRID_METHODS = {"sparse": ("static", "set", "rigl"), DENSE: (DENSE,)}
+"""The recipe of all sparse networks is the one with the best mean of these methods."""
 
 CHOICE_EPOCHS = {
     ("mnist", "sparse"): 10.0,
@@ -28,23 +33,20 @@ CHOICE_EPOCHS = {
     ("cifar10", "sparse"): 4.0,
     ("cifar10", DENSE): 0.5,
 }
-"""Length of the trainings that choose a learning rate; that of the set where it is not here."""
+"""Length of the trainings that choose a recipe; that of the set where it is not here."""
 
 
-def rate_cells(data: str, kind: str, epochs: float) -> list[Cell]:
-    """Return the trainings that choose a learning rate for dense, or for all sparse networks."""
+def grid_cells(data: str, kind: str, epochs: float) -> list[Cell]:
+    """Return the trainings that choose a recipe for dense, or for all sparse networks."""
     density = 1.0 if kind == DENSE else 0.01
     length = CHOICE_EPOCHS.get((data, kind), epochs)
+    grid = GRIDS.get((data, kind), GRIDS[kind])
     return [
-        Cell(data, method, density, replace(usual(data, length), learning_rate=rate), 0, True)
-        for method in RATE_METHODS[kind]
-        for rate in RATES.get((data, kind), RATES[kind])
+        Cell(data, method, density, Recipe(length, rate, batch=batch), 0, is_choice=True)
+        for method in GRID_METHODS[kind]
+        for batch, rates in grid.items()
+        for rate in rates
     ]
-
-
-def usual(data: str, epochs: float) -> Recipe:
-    """Return the reference recipe of a set."""
-    return Recipe(epochs, batch=BATCHES.get(data, Recipe(epochs).batch))
 
 
 def best_cell(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Cell | None:
@@ -56,15 +58,15 @@ def best_cell(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Cell |
     return max(found, key=lambda cell: scores[cell], default=None)
 
 
-def best_rate(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> float | None:
-    """Return the rate with the highest mean validation accuracy; None while not all are there."""
+def best_recipe(cells: Iterable[Cell], rows: Sequence[tuple[Cell, Row]]) -> Recipe | None:
+    """Return that with the highest mean validation accuracy; None while not all are there."""
     scores = _scores(rows)
-    by_rate: dict[float, list[float]] = {}
+    by_recipe: dict[Recipe, list[float]] = {}
     for cell in cells:
         if cell not in scores:
             return None
-        by_rate.setdefault(cell.recipe.learning_rate, []).append(scores[cell])
-    return max(by_rate, key=lambda rate: sum(by_rate[rate]), default=None)
+        by_recipe.setdefault(cell.recipe, []).append(scores[cell])
+    return max(by_recipe, key=lambda recipe: sum(by_recipe[recipe]), default=None)
 
 
 def _scores(rows: Sequence[tuple[Cell, Row]]) -> dict[Cell, float]:
@@ -74,7 +76,6 @@ def _scores(rows: Sequence[tuple[Cell, Row]]) -> dict[Cell, float]:
 
 
 def reference(data: str, kind: str, epochs: float, rows: Sequence[tuple[Cell, Row]]) -> Recipe:
-    """Return the reference recipe, with the learning rate that the validation part chose."""
-    rate = best_rate(rate_cells(data, kind, epochs), rows)
-    recipe = usual(data, epochs)
-    return recipe if rate is None else replace(recipe, learning_rate=rate)
+    """Return minibatch size and learning rate that the validation part chose, at this length."""
+    found = best_recipe(grid_cells(data, kind, epochs), rows)
+    return Recipe(epochs) if found is None else replace(found, epochs=epochs)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynamic.cells import Cell
+from dynamic.pieces import Pieces
 from dynamic.sets import Task
 from dynamic.sparse import SCHEDULES, augment_of
 from ratoon.rng import derive_generator
@@ -56,13 +57,14 @@ def shifted(x: Any, augment: Any, generator: np.random.Generator) -> Any:
     ].reshape(n, -1)
 
 
-def train(cell: Cell, task: Task) -> dict[str, Any]:
+def train(cell: Cell, task: Task, pieces: Pieces = Pieces()) -> dict[str, Any]:  # noqa: B008
     """Train on one thread, and record after every epoch and at the end: CPU seconds, accuracy."""
     import torch
 
     torch.set_num_threads(1)
     torch.manual_seed(cell.seed)
     recipe = cell.recipe
+    assert recipe.activation == "relu", "dense networks have ReLU only"
     network = network_of(task.widths, recipe.dropout)
     parameters = list(network.parameters())
     if recipe.optimizer == "sgd":
@@ -89,7 +91,15 @@ def train(cell: Cell, task: Task) -> dict[str, Any]:
     total = round(recipe.epochs * per_epoch)
     augment = augment_of(recipe.augment, task)
     random = derive_generator(cell.seed, "augment")
-    seconds, accuracy, step, used = [], [], 0, 0.0
+    seconds: list[float] = []
+    accuracy: list[float] = []
+    step = 0
+    if reached := pieces.read(cell):
+        seconds, accuracy, step = (reached[name] for name in ("seconds", "accuracy", "step"))
+        network.load_state_dict(reached["network"])
+        optimizer.load_state_dict(reached["optimizer"])
+        torch.set_rng_state(reached["torch"])
+        random.bit_generator.state = reached["random"]
     while step < total:
         order = derive_generator(cell.seed, "shuffle", step).permutation(task.train)
         started = time.process_time()
@@ -106,8 +116,7 @@ def train(cell: Cell, task: Task) -> dict[str, Any]:
             loss.backward()
             optimizer.step()
             step += 1
-        used = time.process_time() - started
-        seconds.append(used)
+        seconds.append(time.process_time() - started)
         network.eval()
         with torch.no_grad():
             blocks = [
@@ -115,7 +124,20 @@ def train(cell: Cell, task: Task) -> dict[str, Any]:
                 for first in range(0, y_test.size, 500)
             ]
         accuracy.append(float(np.mean(np.concatenate(blocks) == y_test)))
-        print(f"    epoch {len(seconds)}: {accuracy[-1]:.4f} in {used:.1f} CPU s", flush=True)
+        print(
+            f"    epoch {len(seconds)}: {accuracy[-1]:.4f} in {seconds[-1]:.1f} CPU s", flush=True
+        )
+        if step < total and pieces.is_over:
+            state = {
+                "seconds": seconds,
+                "accuracy": accuracy,
+                "step": step,
+                "network": network.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "torch": torch.get_rng_state(),
+                "random": random.bit_generator.state,
+            }
+            pieces.stop(cell, state)
     n_connections = sum(a * b for a, b in pairwise(task.widths))
     n_numbers = n_connections + sum(task.widths[1:])
     return {

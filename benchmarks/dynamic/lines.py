@@ -64,7 +64,7 @@ class Line:
     @property
     def connections(self) -> float:
         """Mean number of connections over the training."""
-        return float(np.mean([np.mean(row["connections"]) for row in self.by_seed.values()]))
+        return float(np.mean([row["connections"] for row in self.by_seed.values()]))
 
     @property
     def megabytes(self) -> float:

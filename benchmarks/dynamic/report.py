@@ -1,10 +1,8 @@
-"""Tables of the benchmark: Markdown for people, and a CSV with one row per line."""
+"""Tables of the benchmark, in Markdown."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from common.tables import markdown
@@ -198,19 +196,3 @@ def choices_text(lines: Sequence[Line]) -> str:
         for line in lines
     ]
     return f"**Choices on the validation part**\n\n{markdown(rows)}" if rows else ""
-
-
-def write_csv(lines: Sequence[Line], path: Path) -> None:
-    """Write one row per line, with its mean curve."""
-    found = [line.facts() for line in lines]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]) if found else [], lineterminator="\n")
-        writer.writeheader()
-        for facts in found:
-            writer.writerow({key: _in_cell(value) for key, value in facts.items()})
-
-
-def _in_cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(f"{one:.4g}" for one in value)
-    return f"{value:.5g}" if isinstance(value, float) else value

@@ -1,39 +1,62 @@
-"""Rows of results: one line of JSON per run, so that the benchmark can stop and resume."""
+"""Rows of results: one line of a CSV file per run, so that the benchmark can stop and resume."""
 
 from __future__ import annotations
 
-import json
+import csv
+import io
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from dynamic import dense, sparse
 from dynamic.cells import DENSE, Cell
+from dynamic.pieces import OutOfTimeError, Pieces
 from dynamic.sets import load, load_for_choice
 
 Row = dict[str, Any]
 
+KEY = ("set", "method", "density", "recipe", "seed", "part")
+LISTS = ("accuracy", "seconds")
+"""Values by epoch; of a choice, only the last accuracy and the sum of the seconds."""
+NUMBERS = ("connections", "megabytes", "rewire_share")
+MOST_POINTS = 25
+"""Most points of a stored curve; those of longer trainings are the ends of every k-th epoch."""
 
-def run_cell(cell: Cell, folder: Path) -> Row:
-    """Train one cell on one thread and return its row."""
+
+def run_cell(cell: Cell, folder: Path, pieces: Pieces = Pieces()) -> Row | None:  # noqa: B008
+    """Train one cell on one thread and return its row; None if the time was up before the end."""
     task = (load_for_choice if cell.is_choice else load)(cell.data, folder)
     with threadpool_limits(limits=1):
-        found = (dense if cell.method == DENSE else sparse).train(cell, task)
-    return {**cell.key(), **_rounded(found)}
+        try:
+            found = (dense if cell.method == DENSE else sparse).train(cell, task, pieces)
+        except OutOfTimeError:
+            return None
+    return stored(found, most=1 if cell.is_choice else MOST_POINTS)
 
 
-def _rounded(found: Row) -> Row:
-    def short(value: Any) -> Any:
-        return float(f"{value:.6g}") if isinstance(value, float) else value
+def stored(found: Row, most: int) -> Row:
+    """Return what is stored of a training, with at most so many points of its curve.
 
+    >>> found = {"accuracy": [0.1, 0.2, 0.3, 0.4], "seconds": [1.0, 2.0, 2.0, 1.0],
+    ...          "connections": [8, 8, 8, 8], "megabytes": 0.5, "rewire_share": 0.0}
+    >>> stored(found, most=2)["accuracy"], stored(found, most=2)["seconds"]
+    ([0.2, 0.4], [3.0, 3.0])
+    """
+    n_epochs = len(found["accuracy"])
+    step = next(k for k in range(1, n_epochs + 1) if n_epochs % k == 0 and n_epochs // k <= most)
+    seconds = [sum(found["seconds"][end : end + step]) for end in range(0, n_epochs, step)]
     return {
-        key: [short(one) for one in value] if isinstance(value, list) else short(value)
-        for key, value in found.items()
+        "accuracy": [round(one, 4) for one in found["accuracy"][step - 1 :: step]],
+        "seconds": [float(f"{one:.4g}") for one in seconds],
+        "connections": round(float(np.mean(found["connections"] or [0]))),
+        "megabytes": float(f"{found['megabytes']:.4g}"),
+        "rewire_share": round(found["rewire_share"], 3),
     }
 
 
@@ -42,27 +65,35 @@ def read_rows(path: Path) -> list[tuple[Cell, Row]]:
     if not path.exists():
         return []
     found = {}
-    for line in path.read_text().splitlines():
-        row = json.loads(line)
-        cell = Cell.from_key({name: row[name] for name in Cell.__dataclass_fields__})
-        found[json.dumps(cell.key(), sort_keys=True)] = (cell, row)
+    with path.open(newline="") as file:
+        for line in csv.DictReader(file):
+            key = {name: line[name] for name in KEY}
+            row: Row = {name: [float(one) for one in line[name].split()] for name in LISTS}
+            row |= {name: float(line[name] or "nan") for name in NUMBERS}
+            found[tuple(key.values())] = (Cell.from_key(key), row)
     return list(found.values())
 
 
-def append_row(path: Path, row: Row) -> None:
+def append_row(path: Path, cell: Cell, row: Row) -> None:
     """Add one row, in one write."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    values = {**cell.key(), **row} | {name: " ".join(f"{x:g}" for x in row[name]) for name in LISTS}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*KEY, *NUMBERS, *LISTS], lineterminator="\n")
+    if not path.exists():
+        writer.writeheader()
+    writer.writerow(values)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        os.write(descriptor, (json.dumps(row) + "\n").encode())
+        os.write(descriptor, text.getvalue().encode())
     finally:
         os.close(descriptor)
 
 
 def missing(path: Path, cells: Iterable[Cell]) -> list[Cell]:
     """Return the cells that have no row yet, each once."""
-    done = {json.dumps(cell.key(), sort_keys=True) for cell, _ in read_rows(path)}
-    todo = {json.dumps(cell.key(), sort_keys=True): cell for cell in cells}
+    done = {tuple(cell.key().values()) for cell, _ in read_rows(path)}
+    todo = {tuple(cell.key().values()): cell for cell in cells}
     return [cell for key, cell in todo.items() if key not in done]
 
 
@@ -72,12 +103,15 @@ def run_missing(
     """Run what has no row yet; False if the time was up before the end."""
     ends = time.monotonic() + 60.0 * minutes
     todo = missing(path, cells)
+    pieces = Pieces(path.with_suffix(".pieces"), ends)
     for group in _groups(todo, n_jobs):
         if time.monotonic() > ends:
             return False
-        for row in Parallel(n_jobs=n_jobs)(delayed(run_cell)(cell, folder) for cell in group):
-            append_row(path, row)
-            cell = Cell.from_key({name: row[name] for name in Cell.__dataclass_fields__})
+        rows = Parallel(n_jobs=n_jobs)(delayed(run_cell)(cell, folder, pieces) for cell in group)
+        for cell, row in zip(group, rows, strict=True):
+            if row is None:
+                continue
+            append_row(path, cell, row)
             print(
                 f"{cell.data} {cell.method} {cell.density:g}"
                 f"{' validation' if cell.is_choice else ''} seed {cell.seed}"
@@ -85,6 +119,8 @@ def run_missing(
                 f" in {sum(row['seconds']):.1f} CPU s",
                 flush=True,
             )
+        if None in rows:
+            return False
     return True
 
 

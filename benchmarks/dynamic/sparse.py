@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynamic.cells import GRANET_START, METHODS, Cell, epsilon_for
+from dynamic.pieces import Pieces
 from dynamic.sets import Task
 from ratoon.errors import DivergenceError
 from ratoon.evolution import Strategy
@@ -61,40 +62,54 @@ def strategy_of(cell: Cell) -> Strategy:
     return replace(made, **cell.recipe.strategy) if cell.recipe.strategy else made  # type: ignore[type-var]
 
 
-def train(cell: Cell, task: Task) -> dict[str, Any]:
+def train(cell: Cell, task: Task, pieces: Pieces = Pieces()) -> dict[str, Any]:  # noqa: B008
     """Train, and record after every epoch: CPU seconds, accuracy, connections."""
-    density = cell.density * (GRANET_START if cell.method == "granet" else 1.0)
-    network = SparseMLP.start(
-        task.widths,
-        epsilon=epsilon_for(task.widths, density),
-        dropout=cell.recipe.dropout,
-        scaling=task.scaling(),
-        seed=cell.seed,
-    )
     targets = targets_of(task, cell.recipe.smoothing)
-    data = TrainingData.of(task.x, targets, network.dtype, rows=task.train)
+    data = TrainingData.of(task.x, targets, np.float32, rows=task.train)
     plan = plan_of(cell, task, strategy_of(cell))
-    training = Training(network, data, plan)
+    reached: dict[str, Any] = pieces.read(cell) or {
+        "state": start_of(cell, task),
+        "accuracy": [],
+        "seconds": [],
+        "connections": [],
+        "megabytes": 0.0,
+    }
+    training = Training(reached.pop("state"), data, plan)
+    network = training.network
     test, y_test = task.x[task.test], task.y[task.test]
-    seconds, accuracy, connections = [], [], []
-    megabytes = 0.0
-    for _ in range(plan.n_epochs):
+    while training.epochs_done < plan.n_epochs:
         before, started = network.n_connections, time.process_time()
         try:
             training.run_epoch()
         except DivergenceError:
-            accuracy.append(float("nan"))
+            reached["accuracy"].append(float("nan"))
             break
-        seconds.append(time.process_time() - started)
-        accuracy.append(float(np.mean(network.outputs(test).argmax(axis=1) == y_test)))
-        connections.append((before + network.n_connections) / 2)
-        megabytes = max(megabytes, sum(layer.nbytes() for layer in network.layers) / 1e6)
+        reached["seconds"].append(time.process_time() - started)
+        scored = float(np.mean(network.outputs(test).argmax(axis=1) == y_test))
+        reached["accuracy"].append(scored)
+        reached["connections"].append((before + network.n_connections) / 2)
+        megabytes = sum(layer.nbytes() for layer in network.layers) / 1e6
+        reached["megabytes"] = max(reached["megabytes"], megabytes)
+        if training.epochs_done < plan.n_epochs and pieces.is_over:
+            pieces.stop(cell, {**reached, "state": training.state})
+    used = max(1e-9, sum(reached["seconds"]))
     return {
-        "accuracy": accuracy,
-        "seconds": seconds,
-        "connections": connections,
+        **reached,
         "final_connections": network.n_connections,
-        "megabytes": megabytes,
-        "rewire_share": sum(training.history.column("rewire_seconds")) / max(1e-9, sum(seconds)),
+        "rewire_share": sum(training.history.column("rewire_seconds")) / used,
         "loss": training.history.column("loss"),
     }
+
+
+def start_of(cell: Cell, task: Task) -> SparseMLP:
+    """Return the network before training."""
+    density = cell.density * (GRANET_START if cell.method == "granet" else 1.0)
+    return SparseMLP.start(
+        task.widths,
+        epsilon=epsilon_for(task.widths, density),
+        activation=cell.recipe.activation,
+        slope=cell.recipe.slope,
+        dropout=cell.recipe.dropout,
+        scaling=task.scaling(),
+        seed=cell.seed,
+    )

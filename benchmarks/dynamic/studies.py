@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dynamic.cells import DENSE, METHODS, Cell, Recipe
-from dynamic.choices import best_cell, rate_cells, reference
+from dynamic.choices import best_cell, grid_cells, reference
 from dynamic.rows import Row
 
 DENSITIES = (0.01, 0.05, 0.005, 0.02, 0.10)
@@ -17,27 +17,46 @@ a network of 1 %."""
 Candidate = tuple[str, Recipe]
 
 
+@dataclass(frozen=True)
+class Search:
+    """Candidates for a longer training, of which the validation part chooses one.
+
+    ``epochs`` is the length of the training itself, where it is longer than those that choose.
+    """
+
+    candidates: tuple[Candidate, ...]
+    density: float = 0.01
+    epochs: float | None = None
+
+    def cells(self, data: str) -> list[Cell]:
+        """Return one training per candidate, scored on the validation part."""
+        return [
+            Cell(data, method, self.density, recipe, 0, is_choice=True)
+            for method, recipe in self.candidates
+        ]
+
+    def chosen(self, data: str, rows: Sequence[tuple[Cell, Row]]) -> Candidate | None:
+        """Return method and recipe of the training itself; None while choices are missing."""
+        best = best_cell(self.cells(data), rows)
+        if best is None:
+            return None
+        return best.method, replace(best.recipe, epochs=self.epochs or best.recipe.epochs)
+
+
 def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
     return tuple((method, recipe) for recipe in recipes for method in methods)
 
 
 _MNIST = Recipe(20, learning_rate=0.1)
-_CIFAR = Recipe(25, learning_rate=0.025, batch=100)
-LONGER: dict[str, tuple[tuple[Candidate, ...], ...]] = {
+_DROPOUT = replace(_MNIST, dropout=0.1)
+LONGER: dict[str, tuple[Search, ...]] = {
     "mnist": (
-        (("rigl", _MNIST), *_each(("rigl", "snfs", "granet"), replace(_MNIST, dropout=0.1))),
-        _each(
-            ("snfs",),
-            replace(_MNIST, epochs=30, augment="shift=1"),
-            replace(_MNIST, epochs=30, augment="shift=1", dropout=0.1),
-        ),
+        Search((("rigl", _MNIST), *_each(("rigl", "snfs", "granet"), _DROPOUT))),
+        Search((("rigl", _MNIST), *_each(("rigl", "snfs"), _DROPOUT))),
     ),
-    "cifar10": (
-        _each(("rigl", "snfs"), replace(_CIFAR, dropout=0.1)),
-        _each(("rigl", "snfs"), replace(_CIFAR, epochs=100, augment="shift+flip")),
-    ),
+    "cifar10": (),
 }
-"""Candidates for longer recipes at 1 %; the validation part chooses one of each group."""
+"""Searches for longer trainings; the second of MNIST is that among equal connections."""
 
 EPOCHS = {"mnist": 10, "cifar10": 8, "isolet": 50, "coil20": 50, "digits": 50}
 
@@ -62,12 +81,12 @@ class Wanted:
 Phase = Callable[[Wanted, Sequence[tuple[Cell, Row]]], Iterator[Cell]]
 
 
-def rates(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
-    """Yield the trainings that choose learning rates."""
+def grids(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
+    """Yield the trainings that choose minibatch sizes and learning rates."""
     del rows
     for data in wanted.sets:
         for kind in ("sparse", *((DENSE,) if DENSE in wanted.methods else ())):
-            yield from rate_cells(data, kind, wanted.epochs_of(data))
+            yield from grid_cells(data, kind, wanted.epochs_of(data))
 
 
 def dense(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
@@ -95,27 +114,21 @@ def methods(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
 
 
 def candidates(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
-    """Yield the trainings that choose the longer recipes."""
+    """Yield the trainings that choose the longer ones."""
     del rows
     for data in wanted.sets if wanted.longer else ():
-        for group in LONGER.get(data, ()):
-            yield from choice_cells(data, group)
-
-
-def choice_cells(data: str, group: Sequence[Candidate]) -> list[Cell]:
-    """Return one training per candidate, scored on the validation part."""
-    return [Cell(data, method, 0.01, recipe, 0, is_choice=True) for method, recipe in group]
+        for search in LONGER.get(data, ()):
+            yield from search.cells(data)
 
 
 def longer(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
-    """Yield the longer trainings that the validation part chose, and the same at 5 %."""
+    """Yield the longer trainings that the validation part chose."""
     for data in wanted.sets if wanted.longer else ():
-        for group in LONGER.get(data, ()):
-            best = best_cell(choice_cells(data, group), rows)
-            if best is not None:
-                for density in (0.01, 0.05):
-                    for seed in wanted.seeds:
-                        yield Cell(data, best.method, density, best.recipe, seed)
+        for search in LONGER.get(data, ()):
+            found = search.chosen(data, rows)
+            if found is not None:
+                for seed in wanted.seeds:
+                    yield Cell(data, found[0], search.density, found[1], seed)
 
 
-PHASES: tuple[Phase, ...] = (rates, candidates, dense, methods, longer)
+PHASES: tuple[Phase, ...] = (grids, candidates, dense, methods, longer)

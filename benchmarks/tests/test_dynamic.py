@@ -14,17 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dynamic.cells import DENSE, METHODS, Cell, Recipe, epsilon_for
-from dynamic.choices import RATES, rate_cells, reference
+from dynamic.choices import GRIDS, grid_cells, reference
 from dynamic.lines import Line, lines_of
 from dynamic.picture import spread
-from dynamic.rows import append_row, missing, read_rows, run_cell
+from dynamic.pieces import OutOfTimeError, Pieces
+from dynamic.rows import append_row, missing, read_rows, run_cell, stored
 from dynamic.sets import SETS, default_folder, is_there, load, load_for_choice
 from dynamic.sparse import train
 
 from ratoon import Augment
 from ratoon.initialise import connections_wanted
 
-MODULES = ("cells", "dense", "picture", "report")
+MODULES = ("cells", "dense", "picture", "report", "rows")
 SCRIPT = Path(__file__).parents[1] / "dynamic.py"
 NOWHERE = Path("no such folder")
 
@@ -99,6 +100,7 @@ def test_the_recipe_changes_the_training(tiny):
         {"batch": 16},
         {"weight_decay": 0.1},
         {"dropout": 0.5},
+        {"activation": "all_relu", "slope": 0.3},
         {"smoothing": 0.2},
         {"augment": "shift=1"},
         {"strategy": {"every": 1}},
@@ -107,31 +109,69 @@ def test_the_recipe_changes_the_training(tiny):
 
 
 def test_a_run_is_repeated_only_if_it_has_no_row(tmp_path):
-    rows = tmp_path / "rows.jsonl"
+    rows = tmp_path / "rows.csv"
     cells = [Cell("digits", "static", 0.2, Recipe(1), seed) for seed in (0, 1)]
     assert missing(rows, [*cells, cells[0]]) == cells
-    append_row(rows, run_cell(cells[0], NOWHERE))
+    found = run_cell(cells[0], NOWHERE)
+    append_row(rows, cells[0], found)
     assert missing(rows, cells) == cells[1:]
     [(cell, row)] = read_rows(rows)
-    assert cell == cells[0]
+    assert (cell, row) == (cells[0], found)
     assert missing(rows, [replace(cells[0], is_choice=True)])
     assert 0.1 < row["accuracy"][-1] <= 1
+    append_row(rows, cells[0], {**found, "accuracy": [0.5]})
+    assert [row["accuracy"] for _, row in read_rows(rows)] == [[0.5]]  # the later
 
 
-def test_the_validation_part_chooses_the_rate():
-    cells = rate_cells("digits", "sparse", 5)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(0.25, batch=100, learning_rate=0.005),
+        Recipe(60, augment="shift=3+flip", optimizer="adam", schedule="cosine", dropout=0.1),
+        Recipe(8, strategy={"every": 50, "anneal": "linear"}),
+    ],
+)
+def test_a_cell_is_read_from_its_row(recipe):
+    cell = Cell("cifar10", "snfs", 0.025, recipe, 2, is_choice=True)
+    again = Cell.from_key(cell.key())
+    assert again == cell
+    assert again.recipe.strategy == recipe.strategy
+
+
+def test_long_curves_are_stored_in_part():
+    n = 100
+    found = {
+        "accuracy": list(np.arange(n) / n),
+        "seconds": [1.0] * n,
+        "connections": [5] * n,
+        "megabytes": 1.0,
+        "rewire_share": 0.5,
+    }
+    row = stored(found, most=25)
+    assert len(row["accuracy"]) == 25
+    assert row["accuracy"][-1] == 0.99
+    assert row["seconds"] == [4.0] * 25
+    assert stored(found, most=1)["seconds"] == [100.0]
+
+
+def test_the_validation_part_chooses_the_recipe():
+    rates = GRIDS["sparse"][32]
+    cells = grid_cells("digits", "sparse", 5)
     rows = [(cell, {"accuracy": [0.99, 0.5 + cell.recipe.learning_rate]}) for cell in cells]
     rows.append((replace(cells[0], is_choice=False), {"accuracy": [1.0]}))
-    assert reference("digits", "sparse", 5, rows).learning_rate == RATES["sparse"][-1]
-    last = [cell for cell in cells if cell.recipe.learning_rate == RATES["sparse"][-1]]
+    assert reference("digits", "sparse", 5, rows).learning_rate == rates[-1]
+    last = [cell for cell in cells if cell.recipe.learning_rate == rates[-1]]
     rows.append((last[1], {"accuracy": [float("nan")]}))  # one method of three diverges
-    assert reference("digits", "sparse", 5, rows).learning_rate == RATES["sparse"][-2]
+    assert reference("digits", "sparse", 5, rows).learning_rate == rates[-2]
     assert reference("digits", "sparse", 5, rows[:1]) == Recipe(5)  # others are missing
+    cells = grid_cells("cifar10", "sparse", 8)
+    rows = [(cell, {"accuracy": [cell.recipe.batch / 200]}) for cell in cells]
+    assert reference("cifar10", "sparse", 8, rows) == Recipe(8, 0.025, batch=100)
 
 
 def line(method, accuracy, seconds):
     by_seed = {
-        seed: {"accuracy": a, "seconds": s, "connections": [5], "megabytes": 1.0}
+        seed: {"accuracy": a, "seconds": s, "connections": 5, "megabytes": 1.0}
         for seed, (a, s) in enumerate(zip(accuracy, seconds, strict=True))
     }
     return Line("mnist", method, 0.01, Recipe(len(accuracy[0])), by_seed)
@@ -184,6 +224,25 @@ def test_dense_takes_the_steps_it_states(tiny):
     assert changed["accuracy"] != found["accuracy"]
 
 
+@pytest.mark.parametrize("method", ["snfs", DENSE])
+def test_a_training_in_pieces_equals_one_at_once(tiny, tmp_path, method):
+    if method == DENSE:
+        pytest.importorskip("torch")
+        from dynamic.dense import train as train_method
+    else:
+        train_method = train
+    cell = Cell("digits", method, 0.2, Recipe(3, dropout=0.3, augment="shift=1"), 0)
+    pieces = Pieces(tmp_path, 0.0)  # the time is always up
+    for _ in range(2):
+        with pytest.raises(OutOfTimeError):
+            train_method(cell, tiny, pieces)
+    found, at_once = train_method(cell, tiny, pieces), train_method(cell, tiny)
+    assert not list(tmp_path.iterdir())
+    assert len(found["seconds"]) == 3
+    for name in ("accuracy", "connections", "loss", "megabytes"):
+        assert found[name] == at_once[name]
+
+
 def test_dense_images_are_shifted_and_flipped():
     pytest.importorskip("torch")
     from dynamic.dense import shifted
@@ -217,17 +276,17 @@ def test_a_set_has_rows_of_both_parts_and_its_image(name):
 
 def test_the_script_writes_tables_rows_and_a_picture(tmp_path):
     pytest.importorskip("torch")
-    rows, out, table, picture, facts = (
-        tmp_path / name for name in ("rows.jsonl", "out.md", "out.csv", "out.svg", "out.json")
+    rows, out, picture, facts = (
+        tmp_path / name for name in ("rows.csv", "out.md", "out.svg", "out.json")
     )
     options = ["--sets", "digits", "--densities", "1", "--methods", "dense,static,rigl"]
     options += ["--seeds", "0,1", "--epochs", "1", "--rows", rows]
-    files = ["--out", out, "--csv", table, "--picture", picture, "--json", facts]
+    files = ["--out", out, "--picture", picture, "--json", facts]
     done = run(*options, *files)
     assert done.returncode == 0, done.stderr
     assert "**digits, 1 %**" in out.read_text()
     assert "Choices on the validation part" in out.read_text()
-    assert len(table.read_text().splitlines()) == 1 + 3
+    assert sum(",test," in line for line in rows.read_text().splitlines()) == 2 * 2 + 1
     assert "<svg" in picture.read_text()
     assert {line["method"] for line in json.loads(facts.read_text())["lines"]} == {
         "dense",
@@ -242,6 +301,6 @@ def test_the_script_writes_tables_rows_and_a_picture(tmp_path):
 
 def test_unknown_names_are_refused(tmp_path):
     for option, value in (("--methods", "rigel"), ("--sets", "mnits")):
-        done = run(option, value, "--rows", tmp_path / "rows.jsonl")
+        done = run(option, value, "--rows", tmp_path / "rows.csv")
         assert done.returncode == 1
         assert value in done.stderr
