@@ -23,6 +23,7 @@ from pathlib import Path
 from common.machine import MachineState, describe
 from common.tables import numbers, parser, write_json
 from dynamic.cells import DENSE, METHODS
+from dynamic.choices import reference
 from dynamic.lines import lines_of
 from dynamic.picture import draw
 from dynamic.report import choices_text, panels_of, text_of
@@ -102,13 +103,14 @@ def main() -> None:
                 break
     rows = read_rows(given.rows)
     lines = lines_of(rows)
-    text = f"{text_of(lines)}\n\n{choices_text(lines_of(rows, of_choices=True))}"
+    recipes = {name: reference(name, "sparse", wanted.epochs_of(name), rows) for name in SETS}
+    text = f"{text_of(lines, recipes)}\n\n{choices_text(lines_of(rows, of_choices=True))}"
     text += f"\n\n{describe(machine.facts())}\n"
     print(text if complete else f"{text}\nnot complete: run again to continue\n")
     write_json(given.json, {"machine": machine.facts(), "lines": [line.facts() for line in lines]})
     if given.out:
         given.out.write_text(text)
-    if given.picture and (panels := panels_of(lines)):
+    if given.picture and (panels := panels_of(lines, recipes)):
         draw(panels, given.picture)
 
 

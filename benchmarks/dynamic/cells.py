@@ -142,7 +142,7 @@ class Cell:
             key["method"],
             float(key["density"]),
             Recipe.from_text(key["recipe"]),
-            int(key["seed"]),
+            int(key["seed"].split("-")[0]),
             is_choice=key["part"] == "validation",
         )
 

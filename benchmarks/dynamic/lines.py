@@ -25,22 +25,35 @@ class Line:
     by_seed: dict[int, Row]
 
     @property
-    def final(self) -> dict[int, float]:
-        """Test accuracy after the last epoch, by seed."""
+    def n_seeds(self) -> int:
+        """Number of seeds; a row can be the mean over several."""
+        return sum(row["seeds"] for row in self.by_seed.values())
+
+    @property
+    def final(self) -> dict[int, float] | None:
+        """Test accuracy after the last epoch, by seed; None where only means are known."""
+        if any(row["seeds"] > 1 for row in self.by_seed.values()):
+            return None
         return {seed: row["accuracy"][-1] for seed, row in self.by_seed.items()}
 
     @property
     def accuracy(self) -> float:
         """Mean test accuracy after the last epoch."""
-        return float(np.mean(list(self.final.values())))
+        rows = self.by_seed.values()
+        return sum(row["seeds"] * row["accuracy"][-1] for row in rows) / self.n_seeds
 
     @property
     def error(self) -> float | None:
         """Standard error of that mean over the seeds."""
-        values = list(self.final.values())
-        if len(values) < 2:
+        n = self.n_seeds
+        if n < 2:
             return None
-        return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+        squares = 0.0
+        for row in self.by_seed.values():
+            squares += row["seeds"] * (row["accuracy"][-1] - self.accuracy) ** 2
+            if row["seeds"] > 1:
+                squares += row["seeds"] * (row["seeds"] - 1) * row["error"] ** 2
+        return math.sqrt(squares / (n - 1) / n)
 
     def curve(self) -> tuple[Any, Any]:
         """Return CPU seconds up to the end of every epoch, and the mean accuracy there.
@@ -54,7 +67,8 @@ class Line:
         if self.method == DENSE and n_epochs > 1:
             each[: math.floor(self.recipe.epochs)] = each[: math.floor(self.recipe.epochs)].min()
         accuracy = [row["accuracy"][:n_epochs] for row in self.by_seed.values()]
-        return np.cumsum(each), np.mean(accuracy, axis=0)
+        weights = [row["seeds"] for row in self.by_seed.values()]
+        return np.cumsum(each), np.average(accuracy, axis=0, weights=weights)
 
     @property
     def seconds(self) -> float:
@@ -79,7 +93,7 @@ class Line:
             "method": self.method,
             "density": self.density,
             "recipe": self.recipe.words(),
-            "seeds": len(self.by_seed),
+            "seeds": self.n_seeds,
             "accuracy": self.accuracy,
             "standard_error": self.error,
             "cpu_seconds": self.seconds,
@@ -96,19 +110,20 @@ class Line:
         first = 0 if below.size == 0 else int(below[-1]) + 1
         return float(seconds[first]) if first < reached.size else None
 
-    def gain_over(self, other: Line) -> tuple[float, float | None, int]:
-        """Return mean and standard error of the difference for equal seeds, and their number."""
+    def gain_over(self, other: Line) -> tuple[float, float | None]:
+        """Return mean and standard error of the difference.
+
+        It is that of equal seeds, or of the means where those of single seeds are not known.
+        """
+        if self.final is None or other.final is None:
+            both = self.error is not None and other.error is not None
+            error = math.hypot(self.error or 0.0, other.error or 0.0) if both else None
+            return self.accuracy - other.accuracy, error
         seeds = sorted(self.final.keys() & other.final.keys())
         gains = [self.final[seed] - other.final[seed] for seed in seeds]
-        if not gains:
-            return float("nan"), None, 0
         if len(gains) < 2:
-            return gains[0], None, 1
-        return (
-            float(np.mean(gains)),
-            float(np.std(gains, ddof=1) / math.sqrt(len(gains))),
-            len(gains),
-        )
+            return gains[0] if gains else float("nan"), None
+        return float(np.mean(gains)), float(np.std(gains, ddof=1) / math.sqrt(len(gains)))
 
 
 def lines_of(rows: Sequence[tuple[Cell, Row]], *, of_choices: bool = False) -> list[Line]:

@@ -41,12 +41,16 @@ class Pieces:
         return self.folder / f"{name}.pickle"
 
     def read(self, cell: Cell) -> Found | None:
-        """Return what was reached, and forget it; None if nothing was."""
+        """Return what was reached; None if nothing was."""
         if self.folder is None or not self.path_of(cell).exists():
             return None
         found: Found = pickle.loads(self.path_of(cell).read_bytes())
-        self.path_of(cell).unlink()
         return found
+
+    def forget(self, cell: Cell) -> None:
+        """Remove the file of a training that has ended."""
+        if self.folder is not None:
+            self.path_of(cell).unlink(missing_ok=True)
 
     @property
     def is_over(self) -> bool:

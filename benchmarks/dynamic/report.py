@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.tables import markdown
 
-from dynamic.cells import DENSE
+from dynamic.cells import DENSE, Recipe
 from dynamic.lines import Line
 from dynamic.picture import NAMES
 
@@ -56,13 +56,13 @@ def row_of(line: Line, static: Line | None, dense: Line | None) -> dict[str, Any
     if static is None or line is static or line.method == DENSE:
         gain = "-"
     else:
-        mean, error, _ = line.gain_over(static)
+        mean, error = line.gain_over(static)
         gain = with_error(mean, error, sign=True)
     faster = None if dense is None or line is dense else dense.seconds / line.seconds
     return {
         "method": NAMES[line.method],
         "recipe": line.recipe.words(),
-        "seeds": len(line.by_seed),
+        "seeds": line.n_seeds,
         "accuracy": with_error(line.accuracy, line.error),
         "- static": gain,
         "mean connections": round(line.connections),
@@ -114,40 +114,55 @@ def times(lines: Sequence[Line], data: str, target: float) -> list[dict[str, Any
     return rows
 
 
-def panels_of(lines: Sequence[Line]) -> dict[str, list[Line]]:
+def panels_of(lines: Sequence[Line], recipes: Mapping[str, Recipe]) -> dict[str, list[Line]]:
     """Return the panels of the picture: methods at 1 % and dense, on MNIST and CIFAR-10.
 
-    Other sets take their place if there are neither.  A set without a dense line has no panel.
+    Of the short trainings, those with the recipe of the set are shown.  Other sets take their
+    place if there are neither.  A set without a dense line has no panel.
     """
     found = {}
     wanted = [name for name in ("mnist", "cifar10") if any(line.data == name for line in lines)]
     for data in wanted or sorted({line.data for line in lines}):
-        shown = [line for line in lines if line.data == data and line.density == 0.01]
+        shown = [
+            line
+            for line in lines
+            if (line.data, line.density) == (data, 0.01)
+            and (line.recipe == recipes[data] or line.recipe.epochs > recipes[data].epochs)
+        ]
         dense = dense_of(lines, data)
         if shown and dense is not None:
             found[f"{SETS[data]}, 1 % of the connections"] = [*shown, dense]
     return found
 
 
-def shown_of(lines: Sequence[Line], data: str, density: float) -> Line | None:
-    """Return the longest line with unchanged images; of equally long ones GraNet, then RigL."""
+SHOWN = {"mnist": "granet", "cifar10": "snfs"}
+"""Method of the summary at 1 %, the best on validation rows; RigL where it is missing."""
+
+
+def shown_of(lines: Sequence[Line], data: str, density: float, batch: int) -> Line | None:
+    """Return the line of the summary: unchanged images, the longest, the minibatch of the set."""
     found = [
         line
         for line in lines
         if (line.data, line.density) == (data, density)
-        and line.method != DENSE
+        and line.method in ("rigl", SHOWN[data])
         and line.recipe.augment is None
     ]
-    order = ("rigl", "granet")
-    places = {name: place for place, name in enumerate(order)}
-    return max(found, key=lambda one: (one.recipe.epochs, places.get(one.method, -1)), default=None)
+
+    def rank(line: Line) -> tuple[float, bool, bool]:
+        recipe = line.recipe
+        return recipe.epochs, recipe.batch == batch, line.method == SHOWN[data]
+
+    return max(found, key=rank, default=None)
 
 
-def summary(lines: Sequence[Line]) -> list[dict[str, Any]]:
+def summary(lines: Sequence[Line], recipes: Mapping[str, Recipe]) -> list[dict[str, Any]]:
     """Return accuracy, CPU seconds and megabytes of dense and of 1 % and 5 %, per set."""
     rows = []
     for data in (name for name in ("mnist", "cifar10") if any(one.data == name for one in lines)):
-        chosen = [dense_of(lines, data), *(shown_of(lines, data, share) for share in (0.01, 0.05))]
+        batch = recipes[data].batch
+        sparse = [shown_of(lines, data, density, batch) for density in (0.01, 0.05)]
+        chosen = [dense_of(lines, data), *sparse]
         for line in chosen:
             if line is None:
                 continue
@@ -167,9 +182,9 @@ def summary(lines: Sequence[Line]) -> list[dict[str, Any]]:
     return rows
 
 
-def text_of(lines: Sequence[Line]) -> str:
-    """Return all tables."""
-    found = summary(lines)
+def text_of(lines: Sequence[Line], recipes: Mapping[str, Recipe]) -> str:
+    """Return all tables; ``recipes`` are those of short sparse trainings, by set."""
+    found = summary(lines, recipes)
     parts = [f"**Summary**\n\n{markdown(found)}"] if found else []
     for data, name in SETS.items():
         here = [line for line in lines if line.data == data]

@@ -1,4 +1,8 @@
-"""Rows of results: one line of a CSV file per run, so that the benchmark can stop and resume."""
+"""Rows of results: one line of a CSV file per run, so that the benchmark can stop and resume.
+
+Of some earlier runs only the mean over the seeds was kept.  The seed of such a line is a range,
+such as ``0-2``, and it has the standard error of the last accuracy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import io
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +62,7 @@ def stored(found: Row, most: int) -> Row:
         "connections": round(float(np.mean(found["connections"] or [0]))),
         "megabytes": float(f"{found['megabytes']:.4g}"),
         "rewire_share": round(found["rewire_share"], 3),
+        "error": "",
     }
 
 
@@ -70,6 +76,9 @@ def read_rows(path: Path) -> list[tuple[Cell, Row]]:
             key = {name: line[name] for name in KEY}
             row: Row = {name: [float(one) for one in line[name].split()] for name in LISTS}
             row |= {name: float(line[name] or "nan") for name in NUMBERS}
+            row["error"] = float(line["error"] or "nan")
+            first, _, last = line["seed"].partition("-")
+            row["seeds"] = int(last or first) - int(first) + 1
             found[tuple(key.values())] = (Cell.from_key(key), row)
     return list(found.values())
 
@@ -79,7 +88,7 @@ def append_row(path: Path, cell: Cell, row: Row) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     values = {**cell.key(), **row} | {name: " ".join(f"{x:g}" for x in row[name]) for name in LISTS}
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*KEY, *NUMBERS, *LISTS], lineterminator="\n")
+    writer = csv.DictWriter(text, [*KEY, *NUMBERS, *LISTS, "error"], lineterminator="\n")
     if not path.exists():
         writer.writeheader()
     writer.writerow(values)
@@ -92,7 +101,11 @@ def append_row(path: Path, cell: Cell, row: Row) -> None:
 
 def missing(path: Path, cells: Iterable[Cell]) -> list[Cell]:
     """Return the cells that have no row yet, each once."""
-    done = {tuple(cell.key().values()) for cell, _ in read_rows(path)}
+    done = {
+        tuple(replace(cell, seed=cell.seed + number).key().values())
+        for cell, row in read_rows(path)
+        for number in range(row["seeds"])
+    }
     todo = {tuple(cell.key().values()): cell for cell in cells}
     return [cell for key, cell in todo.items() if key not in done]
 
@@ -112,6 +125,7 @@ def run_missing(
             if row is None:
                 continue
             append_row(path, cell, row)
+            pieces.forget(cell)
             print(
                 f"{cell.data} {cell.method} {cell.density:g}"
                 f"{' validation' if cell.is_choice else ''} seed {cell.seed}"

@@ -19,17 +19,17 @@ Candidate = tuple[str, Recipe]
 
 @dataclass(frozen=True)
 class Search:
-    """Candidates for a longer training, of which the validation part chooses one.
-
-    ``epochs`` is the length of the training itself, where it is longer than those that choose.
-    """
+    """Candidates for a longer training, of which the validation part chooses one."""
 
     candidates: tuple[Candidate, ...]
     density: float = 0.01
-    epochs: float | None = None
+    seeds: int = 100
+    """Most seeds to train."""
 
     def cells(self, data: str) -> list[Cell]:
-        """Return one training per candidate, scored on the validation part."""
+        """Return one training per candidate, scored on the validation part; none for one."""
+        if len(self.candidates) == 1:
+            return []
         return [
             Cell(data, method, self.density, recipe, 0, is_choice=True)
             for method, recipe in self.candidates
@@ -37,10 +37,10 @@ class Search:
 
     def chosen(self, data: str, rows: Sequence[tuple[Cell, Row]]) -> Candidate | None:
         """Return method and recipe of the training itself; None while choices are missing."""
+        if len(self.candidates) == 1:
+            return self.candidates[0]
         best = best_cell(self.cells(data), rows)
-        if best is None:
-            return None
-        return best.method, replace(best.recipe, epochs=self.epochs or best.recipe.epochs)
+        return None if best is None else (best.method, best.recipe)
 
 
 def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
@@ -49,14 +49,18 @@ def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
 
 _MNIST = Recipe(20, learning_rate=0.1)
 _DROPOUT = replace(_MNIST, dropout=0.1)
+_CHANGED = Recipe(60, learning_rate=0.02, augment="shift=2+flip", activation="all_relu", slope=0.25)
 LONGER: dict[str, tuple[Search, ...]] = {
     "mnist": (
         Search((("rigl", _MNIST), *_each(("rigl", "snfs", "granet"), _DROPOUT))),
         Search((("rigl", _MNIST), *_each(("rigl", "snfs"), _DROPOUT))),
     ),
-    "cifar10": (),
+    "cifar10": (Search((("rigl", _CHANGED),), seeds=1),),
 }
-"""Searches for longer trainings; the second of MNIST is that among equal connections."""
+"""Searches for longer trainings; the second of MNIST is that among equal connections.
+
+The recipe with changed images was chosen on the validation part by its first three epochs.
+"""
 
 EPOCHS = {"mnist": 10, "cifar10": 8, "isolet": 50, "coil20": 50, "digits": 50}
 
@@ -127,7 +131,7 @@ def longer(wanted: Wanted, rows: Sequence[tuple[Cell, Row]]) -> Iterator[Cell]:
         for search in LONGER.get(data, ()):
             found = search.chosen(data, rows)
             if found is not None:
-                for seed in wanted.seeds:
+                for seed in wanted.seeds[: search.seeds]:
                     yield Cell(data, found[0], search.density, found[1], seed)
 
 
