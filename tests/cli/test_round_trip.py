@@ -220,6 +220,26 @@ def test_a_german_sample_heading_is_recognised(ratoon, values, tmp_path):
     assert ratoon("predict", model, tmp_path / "a.csv").out.count("\n") == N + 1
 
 
+def test_a_sample_sheet_is_asked_for_where_training_had_one(ratoon, values, tmp_path):
+    path, *reading = with_sheet(values, tmp_path)
+    sheet = tmp_path / "sheet.csv"
+    rows = sheet.read_text().splitlines()
+    lines = [f"{row},{'batch' if k == 0 else f'b{k % 2}'}" for k, row in enumerate(rows)]
+    sheet.write_text("\n".join(lines) + "\n")
+    model = tmp_path / "model.ratoon"
+    trained = ratoon(
+        "train", path, *reading, "--label", "diagnosis", "--group", "batch", "--center-groups",
+        "--cv", "none", "-o", model, "-q",
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    for command in ("predict", "evaluate"):
+        found = ratoon(command, model, path)
+        assert "The model was trained with 'batch'" in found.err
+        assert "pass --read sample_sheet=" in found.err
+        found = ratoon(command, model, path, *reading)
+        assert found.code == 0, found.err
+
+
 def test_an_id_map_is_remembered(ratoon, values, tmp_path):
     frame(values, names=PROBES).to_csv(tmp_path / "probes.csv")
     pairs = "".join(f"{k}_at\tSYM{k // 2}{' /// MORE' * (k == 3)}\n" for k in range(GENES - 2))

@@ -111,7 +111,7 @@ def fitted(genes):
 def test_importances_are_weights_times_the_root_of_1_plus_f(genes, fitted):
     data, informative = genes
     f = f_classif(data.X.astype(np.float64), data.y)[0]
-    expected = relative_strength(feature_strength(fitted.network_) * np.sqrt(1 + f))
+    expected = relative_strength(feature_strength(fitted.network_) * np.sqrt(1 + f / 5))
     assert_allclose(fitted.feature_importances_, expected, rtol=1e-3)
     assert_array_equal(fitted.ranking_.importance, fitted.feature_importances_)
     assert np.isin(fitted.ranking_.order[:20], informative).mean() >= 0.8

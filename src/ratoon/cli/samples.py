@@ -68,7 +68,8 @@ def read_samples(
         missing = "keep"  # `matched` fills in the values of training, or raises
     on_disk = options.pop(ON_DISK, "auto")
     name = "stdin" if path == STDIN else path.name
-    with shell_words(), from_stdin(path, options) as path:
+    given = {label, *options.values()}
+    with shell_words(), from_stdin(path, options) as path, _hint_of_sheet(options, given, model):
         stays_on_disk = can_stay_on_disk(path, on_disk=on_disk)
         label = _use_columns_of(model, label, options, needs_labels, may_ignore=not stays_on_disk)
         if stays_on_disk:
@@ -89,6 +90,28 @@ def read_samples(
     return data
 
 
+@contextmanager
+def _hint_of_sheet(options: dict[str, Any], given: set[Any], model: Any) -> Iterator[None]:
+    """Add to errors about a column that the model remembers where such a column may be."""
+    try:
+        yield
+    except InvalidInputError as error:
+        naming: Naming | None = getattr(model, "naming_", None)
+        if naming is None or "sample_sheet" in options:
+            raise
+        names = (naming.label, naming.time, naming.event, options.get("group"))
+        remembered = [name for name in names if name and name not in given]
+        is_about = [name for name in remembered if repr(name) in str(error)]
+        if "does not apply" in str(error):
+            is_about = remembered[:1]
+        if not is_about:
+            raise
+        raise InvalidInputError(
+            f"{str(error).rstrip()}\n  The model was trained with {is_about[0]!r}. If it is in a"
+            f" sample sheet, pass sample_sheet= as in training."
+        ) from None
+
+
 def _use_columns_of(
     model: Any, label: str | None, options: dict[str, Any], needs_labels: bool, *, may_ignore: bool
 ) -> str | None:
@@ -103,6 +126,8 @@ def _use_columns_of(
         label = naming.label or None
         if naming.time and naming.event:
             options.update(time=naming.time, event=naming.event)
+    elif not needs_labels and label is None and "sample_sheet" in options:
+        label = options.get("group") or naming.label or None  # any column: labels are not used
     if may_ignore:
         used = {label, *(options.get(name) for name in ("group", "time", "event"))}
         unused = [name for name in naming.columns if name not in used]

@@ -181,8 +181,8 @@ class SparseMLPRegressor(RegressorMixin, BaseSparseMLP):
     best_iteration_ : int or None
         Epoch, counted from 0, with the best validation score.
     feature_importances_ : ndarray of shape (n_features,)
-        Importance of each feature: magnitude of its weights times the root of 1 + F, where F is its
-        F statistic on the training rows.  The sum is 1.
+        Importance of each feature: magnitude of its weights times the root of 1 + F / 5, where F is
+        its F statistic on the training rows.  The sum is 1.
     ranking_ : Ranking
         The features by importance, with direction, difference, t or F, p value and FDR.
     group_names_ : ndarray of str

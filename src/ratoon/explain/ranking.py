@@ -1,9 +1,10 @@
 """One ranking of features, for estimators, selectors, reports and the command line.
 
-The importance of a feature is ``w * sqrt(1 + F)``: w is the summed magnitude of its connections'
-weights, F its F statistic on the training rows.  Weights alone contain what a connection happened
-to start with; F alone does not know which features repeat others, and finds no feature that counts
-only together with another.  The importances of a model sum up to 1.
+The importance of a feature is ``w * sqrt(1 + F / 5)``: w is the summed magnitude of its
+connections' weights, F its F statistic on the training rows.  Weights alone contain what a
+connection happened to start with; F alone does not know which features repeat others, and finds no
+feature that counts only together with another.  An F below about 5, which is also found by chance,
+changes little.  The importances of a model sum up to 1.
 
 `docs/selecting-features.md` compares the definition with others.
 """
@@ -23,6 +24,10 @@ from ratoon.explain.associations import Associations
 from ratoon.network import SparseMLP
 
 Float = NDArray[np.float64]
+
+COMMON_F = 5.0
+"""Of the values 1 to 50, those from 3 on recover at least as many planted features as w alone, and
+with networks trained step by step small ones are better (`research/2026-11-ranking.md`)."""
 
 COLUMNS = (
     "rank",
@@ -113,7 +118,7 @@ def importances(network: SparseMLP, statistics: Associations | None) -> Float:
     """
     strength = feature_strength(network)
     if statistics is not None:
-        strength = strength * np.sqrt(1.0 + statistics.f.astype(np.float64))
+        strength = strength * np.sqrt(1.0 + statistics.f.astype(np.float64) / COMMON_F)
     return relative_strength(strength)
 
 
