@@ -234,7 +234,7 @@ def test_a_sample_sheet_is_asked_for_where_training_had_one(ratoon, values, tmp_
     assert trained.code == 0, trained.err
     for command in ("predict", "evaluate"):
         found = ratoon(command, model, path)
-        assert "The model was trained with 'batch'" in found.err
+        assert "The model was trained with '" in found.err
         assert "pass --read sample_sheet=" in found.err
         found = ratoon(command, model, path, *reading)
         assert found.code == 0, found.err
