@@ -178,7 +178,7 @@ class Comparison:
     def interval(self, first: str, other: str) -> tuple[float, float, float]:
         """Return the mean difference in accuracy and the limits of its 95 % interval.
 
-        The limits are NaN where `against` has no p value.
+        The limits are NaN where `against` has no p value, and at most 1 from 0.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class Comparison:
         if not error > 0.0:
             return mean, float("nan"), float("nan")
         half = float(scipy.stats.t.ppf(0.975, n - 1)) * error
-        return mean, mean - half, mean + half
+        return mean, max(mean - half, -1.0), min(mean + half, 1.0)
 
     def _difference(self, first: str, other: str) -> tuple[float, float, int]:
         """Return the mean difference, its corrected standard error and the number of splits."""

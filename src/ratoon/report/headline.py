@@ -112,7 +112,7 @@ def _class_sentence(scores: ClassScores, context: ReportContext) -> str:
     samples = "sample" if scores.n_samples == 1 else "samples"
     return (
         f"{number} of {scores.n_samples:,} {samples}{mean} are classified correctly; 95 % interval"
-        f" of the accuracy: {100 * accuracy.low:.0f} to {100 * accuracy.high:.0f} %. Always"
+        f" of the accuracy: {100 * accuracy.low:.1f} to {100 * accuracy.high:.1f} %. Always"
         f" predicting the largest class, {scores.largest}, is right for"
         f" {100 * scores.baseline:.1f} %."
     )

@@ -50,6 +50,17 @@ def number(value: float) -> str:
     return "0" if text in ("-0", "") else text
 
 
+def plain(value: float) -> str:
+    """Return a number with three digits, and whole numbers from 1,000 to 10 million in full.
+
+    Examples
+    --------
+    >>> plain(0.012345), plain(1234.5), plain(-1e9)
+    ('0.0123', '1,234', '-1e+09')
+    """
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def tick_values(low: float, high: float, n: int = 5) -> list[float]:
     """Return round numbers for the ticks of an axis.
 

@@ -84,14 +84,13 @@ def _precision_recall(
     chart.axes("recall, %", "precision, %", percent=True)
     for k in shown:
         curve = curves[k]
+        x, y = np.r_[0.0, curve.x], np.r_[curve.y[:1], curve.y]  # the first recall is not 0
         if binary:
             share = float((scored.truth == codes[k]).mean())
             chart.line([0, 1], [share, share], "reference", title="random guessing")
-            chart.area(
-                curve.x, [0.0] * len(curve.x), curve.y.tolist(), f"fill {colour_of(codes[k])}"
-            )
+            chart.area(x, [0.0] * x.size, y.tolist(), f"fill {colour_of(codes[k])}")
         title = f"{curve.name}: average precision {curve.area:.3f}"
-        chart.line(curve.x, curve.y, f"curve {colour_of(codes[k])}", title=title)
+        chart.line(x, y, f"curve {colour_of(codes[k])}", title=title)
     if binary:
         words = f"average precision {curves[0].area:.3f}"
         chart.text(*_inside(chart, 0.97, 0.05), words, "figure", anchor="end")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ratoon.errors import RatoonError
 from ratoon.report.context import ReportContext
+from ratoon.report.svg import plain
 
 
 def build(context: ReportContext) -> dict[str, Any] | None:
@@ -91,4 +92,4 @@ def stability_facts(selector: Any) -> dict[str, Any] | None:
 
 
 def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.3g}"
+    return "" if value is None else ("+" if value > 0 else "") + plain(value)

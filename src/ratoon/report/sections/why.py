@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.report.context import CROSS_VALIDATED, ReportContext, sample_names
+from ratoon.report.svg import plain
 
 N_WRONG, N_OTHERS, N_FEATURES = 3, 3, 10
 
@@ -79,14 +80,15 @@ def _bars(context: ReportContext, found: Any, place: int, name: str, reason: str
     parts = found.of_sample(place)
     first = np.argsort(-np.abs(parts), kind="stable")[: len(tops)]
     rest = float(parts.sum() - parts[first].sum())
-    largest = max([abs(rest), *(abs(part) for _, part, _ in tops), 1e-300])
+    largest = max([*(abs(part) for _, part, _ in tops), 1e-300])
     rows = [
-        _bar(context.feature_name(int(j)), part, largest, f"{value:.3g}")
+        _bar(context.feature_name(int(j)), part, largest, plain(value))
         for j, (_, part, value) in zip(first, tops, strict=True)
     ]
     n_others = found.n_features - len(tops)
     if n_others > 0:
-        rows.append(_bar(f"{n_others:,} other features", rest, largest, "", "rest"))
+        # Without a bar: thousands of small contributions would dwarf the others.
+        rows.append(_bar(f"{n_others:,} other features", rest, largest, "") | {"width": "0"})
     return {
         "name": name,
         "reason": reason,
@@ -97,7 +99,7 @@ def _bars(context: ReportContext, found: Any, place: int, name: str, reason: str
     }
 
 
-def _bar(name: str, part: float, largest: float, value: str, css: str = "") -> dict[str, str]:
+def _bar(name: str, part: float, largest: float, value: str) -> dict[str, str]:
     width = 100 * abs(part) / largest
     return {
         "name": name,
@@ -105,5 +107,5 @@ def _bar(name: str, part: float, largest: float, value: str, css: str = "") -> d
         "part": f"{part:+.3g}",
         "x": f"{100 - width if part < 0 else 100:.1f}",
         "width": f"{width:.1f}",
-        "css": css or ("up" if part >= 0 else "down"),
+        "css": "up" if part >= 0 else "down",
     }
