@@ -16,6 +16,7 @@ from ratoon import (
     SparseFeatureSelector,
     SparseMLPClassifier,
     SparseMLPRegressor,
+    SparseMLPSurvival,
 )
 from ratoon.errors import FormatError
 from ratoon.estimators.state import UnsavedParameterWarning
@@ -49,6 +50,12 @@ def test_a_fitted_estimator_predicts_the_same_after_skops(estimator, two_classes
     again = through_skops(fitted)
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     assert repr(again) == repr(fitted)
+
+
+def test_a_survival_model_predicts_the_same_after_skops(two_classes):
+    X, y = two_classes
+    fitted = SparseMLPSurvival(**TRAINED).fit(X, np.c_[np.arange(1.0, len(y) + 1), y])
+    np.testing.assert_array_equal(through_skops(fitted).predict(X), fitted.predict(X))
 
 
 def test_training_continues_exactly_after_skops(two_classes, equal_networks):

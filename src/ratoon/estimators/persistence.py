@@ -32,6 +32,7 @@ def skops_trusted() -> list[str]:
     ratoon.estimators.rbm.SparseBernoulliRBM
     ratoon.estimators.regressor.SparseMLPRegressor
     ratoon.estimators.selectors.SparseFeatureSelector
+    ratoon.estimators.survival.SparseMLPSurvival
     ratoon.explain.associations.Associations
     ratoon.explain.ranking.Ranking
 
@@ -48,6 +49,7 @@ def skops_trusted() -> list[str]:
         SparseFeatureSelector,
         SparseMLPClassifier,
         SparseMLPRegressor,
+        SparseMLPSurvival,
     )
     from ratoon.explain.associations import Associations
     from ratoon.explain.ranking import Ranking
@@ -58,6 +60,7 @@ def skops_trusted() -> list[str]:
         SparseBernoulliRBM,
         SparseMLPRegressor,
         SparseFeatureSelector,
+        SparseMLPSurvival,
         Associations,
         Ranking,
     )
