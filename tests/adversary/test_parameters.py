@@ -34,8 +34,15 @@ def is_long_run(name, value):
     return name in LONG_RUNS and isinstance(value, int) and 100 < value <= 10**15
 
 
+def targets_of(estimator):
+    name = type(estimator).__name__
+    if "Survival" in name:
+        return np.c_[np.exp(Y), Y > -1]
+    return Y if "Regressor" in name else Y > 0
+
+
 def use(estimator, path):
-    y = Y if "Regressor" in type(estimator).__name__ else Y > 0
+    y = targets_of(estimator)
     estimator.fit(X, y)
     for method in ("predict", "transform"):
         if hasattr(estimator, method):

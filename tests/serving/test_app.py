@@ -260,3 +260,9 @@ def test_the_predictions_of_many_clients_are_their_own(client, classifier, sampl
         found = list(pool.map(ask, range(len(samples))))
     np.testing.assert_array_equal(found, expected)
     assert ratoon.__version__ == client.get("/openapi.json").json()["info"]["version"]
+
+
+def test_a_deeply_nested_request_is_refused_before_it_is_parsed(client):
+    answer = client.post("/predict", content=b"[" * 17, headers=JSON)
+    assert refused(answer, 400, "body")
+    assert "nested more than 16 deep" in answer.json()["error"]["message"]

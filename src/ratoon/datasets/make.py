@@ -160,6 +160,10 @@ def draw_classes(
 
 
 def _check_sizes(n_samples: int, n_features: int, n_classes: int, n_informative: int) -> None:
+    sizes = {"n_samples": n_samples, "n_features": n_features, "n_classes": n_classes}
+    for name, size in {**sizes, "n_informative": n_informative}.items():
+        if isinstance(size, bool | np.bool_) or not isinstance(size, int | np.integer):
+            raise InvalidParameterError(f"`{name}` must be a whole number, got {size!r}.")
     if n_classes < 2:
         raise InvalidParameterError(f"`n_classes` must be at least 2, got {n_classes!r}.")
     if n_samples < n_classes:

@@ -91,7 +91,7 @@ class Explaining:
         True
         """
         check_is_fitted(self)
-        if method not in METHODS:
+        if str(method) not in METHODS:  # an array has no truth value
             raise InvalidParameterError(f"`method` must be one of {METHODS}, got {method!r}.")
         is_number = isinstance(n_steps, int | np.integer) and not isinstance(n_steps, bool)
         if not is_number or not 1 <= n_steps <= MAX_STEPS:
@@ -99,7 +99,7 @@ class Explaining:
                 f"`n_steps` must be a whole number of at least 1 and at most {MAX_STEPS:,}, got"
                 f" {n_steps!r}."
             )
-        chosen = None if rows is None else np.asarray(rows, dtype=np.int64)
+        chosen = None if rows is None else _rows_of(rows, X)
         x = self._read_prepared(X, chosen)  # type: ignore[attr-defined]
         raw = np.asarray(self._outputs_of(x))  # type: ignore[attr-defined]
         goal = (
@@ -231,9 +231,28 @@ def _of_numbers(model: Any, target: Any, raw: Array) -> _Goal:
     return _Goal(mixing, offset, (chosen,) * len(raw), "prediction")
 
 
+def _rows_of(rows: Any, X: Any) -> NDArray[np.int64]:
+    """Return row numbers, or raise if X has no such rows."""
+    try:
+        found = np.asarray(rows)
+    except ValueError:  # lists of different lengths
+        found = np.array(None)
+    n_rows = X.shape[0] if getattr(X, "shape", ()) else getattr(X, "n_samples", None)
+    n_rows = len(X) if n_rows is None and hasattr(X, "__len__") else n_rows
+    is_known = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iu"
+    if not is_known or (n_rows is not None and not (0 <= found.min() <= found.max() < n_rows)):
+        raise InvalidParameterError(
+            f"`rows` must be a list of row numbers of X, from 0 to"
+            f" {'n_samples - 1' if n_rows is None else n_rows - 1}; got {str(rows)[:80]!r}."
+        )
+    return found.astype(np.int64)
+
+
 def _index_of(target: Any, known: Array) -> int:
     """Return the index of a target; names in a file are text, so text is compared as text."""
     listed = known.tolist()
+    if np.ndim(target) > 0:
+        raise InvalidParameterError(f"`target` must be one target, got {target!r}.")
     for candidates, wanted in ((listed, target), ([str(one) for one in listed], str(target))):
         if any(type(one) is type(wanted) and one == wanted for one in candidates):
             return candidates.index(wanted)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ratoon.arrays import Array
 from ratoon.datasets import MIN_COVERAGE, Dataset
 from ratoon.estimators.names import align_samples, warn_of_missing
+from ratoon.estimators.parameters import count
 from ratoon.estimators.planning import FitPlan, make_plan
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.report import FitReport, make_report
@@ -148,7 +149,11 @@ class NetworkInspection:
             estimated seconds per epoch on this machine.
         """
         self._checked_parameters()
-        shape = Shape(n_samples, n_features, n_outputs, self._is_classifier)
+        sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
+        for name, value in sizes.items():
+            count("plan", name, value)
+        sizes = {name: int(value) for name, value in sizes.items()}
+        shape = Shape(**sizes, is_classifier=self._is_classifier)
         settings = resolve(self, shape)
         limits = [layer for layer in self.topology or [] if isinstance(layer, Within)]
         return make_plan(settings, shape, n_allowed=tuple(limit.n_allowed for limit in limits))

@@ -106,7 +106,7 @@ def to_onnx(
 
 def check_weights(weights: Any) -> None:
     """Raise unless this is a way to store weights."""
-    if weights is not None and weights not in WEIGHTS:
+    if weights is not None and not (isinstance(weights, str) and weights in WEIGHTS):
         raise InvalidParameterError(
             f"to_onnx: `weights` must be None or one of {WEIGHTS}, got {weights!r}."
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ratoon.datasets import Dataset
+from ratoon.errors import InvalidParameterError
 from ratoon.report.context import ReportContext
 from ratoon.report.facts import preparation_facts
 from ratoon.report.sections import genes, repeat, timing
@@ -41,6 +42,9 @@ def model_card(
 
     The page begins with metadata that model hubs read.
     """
+    for name, text in (("title", title), ("notes", notes)):
+        if text is not None and not isinstance(text, str):
+            raise InvalidParameterError(f"card: `{name}` must be text, got {type(text).__name__}.")
     kind = type(estimator).__name__
     is_classifier = hasattr(estimator, "classes_")
     task = "tabular-classification" if is_classifier else "tabular-regression"
@@ -149,6 +153,10 @@ def _score_rows(estimator: Any, test: Any) -> list[tuple[str, Any]]:
                 )
             )
     if test is not None:
+        if not isinstance(test, Dataset) and not (isinstance(test, tuple) and len(test) == 2):
+            raise InvalidParameterError(
+                f"card: `test` must be a tuple (X, y) or a Dataset, got {type(test).__name__}."
+            )
         X, y = (test, test.labels) if isinstance(test, Dataset) else test
         found = f"{estimator.score(X, y):.4f} ({np.asarray(y).shape[0]:,} samples)"
         rows.append((f"{name} on test data", found))

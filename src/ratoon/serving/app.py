@@ -11,6 +11,7 @@ from typing import Any
 
 import ratoon
 from ratoon.errors import InvalidParameterError
+from ratoon.nesting import check_json_depth
 from ratoon.serving.service import Limits, ModelService, RequestRefused
 
 MODEL = "RATOON_SERVE_MODEL"
@@ -171,6 +172,7 @@ class RequestLimits:
         try:
             self._check(scope, headers)
             body = await asyncio.wait_for(self._body(receive, headers), self.limits.seconds)
+            _check_depth(body)
         except TimeoutError:
             await _refuse(scope, send, RequestRefused(408, "slow", "the request took too long."))
             return
@@ -223,6 +225,14 @@ class RequestLimits:
                 raise too_large
             if is_last:
                 return bytes(body)
+
+
+def _check_depth(body: bytes) -> None:
+    """Raise if a request is nested deeply: parsers call themselves for every level."""
+    try:
+        check_json_depth(body.decode("latin-1"))
+    except ValueError as error:
+        raise RequestRefused(400, "body", f"the request is {error}.") from None
 
 
 class _Gone(Exception):
