@@ -352,6 +352,8 @@ def _download(
     except ValueError as error:
         if isinstance(error, FormatError):
             raise
+        if known is None:  # nothing to compare with: the address of a redirect is invalid
+            raise _absent(entry, home, _short_text(error)) from None
         hint = "" if entry.sha256 else " To accept a new version, pass refresh=True."
         raise FormatError(
             f"{entry.url}: the downloaded file does not have the expected SHA-256 {known}.\n"

@@ -20,7 +20,7 @@ SERVER = "https://ftp.ncbi.nlm.nih.gov/geo/series"
 SERVER_VARIABLE = "RATOON_GEO"
 """Environment variable with the address of another server with the same folders."""
 
-_ACCESSION = re.compile(r"(GSE\d{1,8})(?:-(GPL\d{1,8}))?", re.IGNORECASE)
+_ACCESSION = re.compile(r"(GSE\d{1,8})(?:-(GPL\d{1,8}))?", re.IGNORECASE | re.ASCII)
 _LARGEST_LISTING = 2**20
 _LICENCE = "no restrictions placed by NCBI; submitters may hold rights"
 
@@ -104,8 +104,25 @@ def matrices_in(page: str) -> tuple[str, ...]:
     links = _Links()
     links.feed(page)
     names = {unquote(link).rsplit("/", 1)[-1] for link in links.found}
-    kept = re.compile(r"GSE\d+(-GPL\d+)?(_\d+|-\d+)?_series_matrix\.txt\.gz")
+    kept = re.compile(r"GSE\d+(-GPL\d+)?(_\d+|-\d+)?_series_matrix\.txt\.gz", re.ASCII)
     return tuple(sorted(name for name in names if kept.fullmatch(name)))
+
+
+def _listing(address: str, timeout: float) -> str:
+    """Return the page of a folder; empty if it cannot be read, as the download says why."""
+    requests = require("requests", "to download data sets")
+    urllib3 = require("urllib3", "to download data sets")
+    how = {"timeout": timeout, "stream": True, "allow_redirects": False}
+    try:
+        # Not compressed, so that a small answer cannot become a large one.
+        headers = {"Accept-Encoding": "identity"}
+        with requests.get(address, headers=headers, **how) as response:
+            if response.status_code != 200 or "Content-Encoding" in response.headers:
+                return ""
+            page: Any = response.raw.read(_LARGEST_LISTING)
+    except (urllib3.exceptions.HTTPError, OSError, ValueError):  # of requests, too
+        return ""
+    return str(page.decode("utf-8", "replace"))
 
 
 class SeveralPlatformsError(RatoonError, LookupError):
@@ -122,16 +139,11 @@ def find_matrix(entry: KnownDataset, *, timeout: float) -> KnownDataset:
     SeveralPlatformsError
         If there are several series matrices and the entry does not name one.
     """
-    requests = require("requests", "to download data sets")
     address = entry.url.rsplit("/", 1)[0] + "/"
-    try:
-        with requests.get(address, timeout=timeout, stream=True, allow_redirects=False) as response:
-            if response.status_code != 200:
-                return entry
-            page: Any = response.raw.read(_LARGEST_LISTING, decode_content=True)
-    except (requests.exceptions.RequestException, OSError):
-        return entry  # the download says what is wrong
-    names = matrices_in(page.decode("utf-8", "replace"))
+    accession = entry.name.partition("-")[0]
+    found = matrices_in(_listing(address, timeout))
+    # A server must not answer with the data of another series.
+    names = tuple(name for name in found if name.startswith((f"{accession}_", f"{accession}-")))
     if not names or entry.filename in names:
         return entry
     if len(names) == 1:
