@@ -6,8 +6,10 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +173,7 @@ def page_text(template: str, *, title: str, **values: Any) -> str:
         finalize=_finalized,
     )
     environment.filters["block"] = json_block
+    environment.filters["coded"] = coded
     script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text: str = environment.get_template(template).render(
@@ -182,6 +185,17 @@ def page_text(template: str, *, title: str, **values: Any) -> str:
         **values,
     )
     return text
+
+
+def coded(text: str) -> Html:
+    """Return text as markup in which the parts between backticks are code.
+
+    Examples
+    --------
+    >>> coded("Use `a <b>`.")
+    'Use <code>a &lt;b&gt;</code>.'
+    """
+    return Html(re.sub("`([^`]+)`", r"<code>\1</code>", escape(visible(text))))
 
 
 def json_block(value: Any) -> Html:
