@@ -197,7 +197,7 @@ def _write_page(
     methods = []
     for name, accuracy in found.accuracy.items():
         mean, low, high = found.interval(name, first)
-        permuted = found.permuted.get(name)
+        permuted = found.on_permuted(name)
         methods.append(
             Compared(
                 name,
@@ -206,7 +206,7 @@ def _write_page(
                 None if name == first else found.against(name, first)[1],
                 (
                     f"{100 * found.balanced[name].mean():.1f}",
-                    "" if permuted is None else f"{100 * permuted.mean():.1f}",
+                    "" if permuted is None else _with_spread(*permuted),
                 ),
                 () if name == first else accuracy - found.accuracy[first],
             )
@@ -221,7 +221,7 @@ def _write_page(
         notes=(
             "All methods used the same splits; everything was fitted on training rows only.",
             "Accuracy: mean and standard deviation over the splits. On permuted labels: the level"
-            " of random guessing.",
+            " of random guessing, mean and standard deviation over the permutations.",
             CORRECTION,
         ),
         command=command_line(),
@@ -286,14 +286,20 @@ def _show(rows: list[dict[str, Any]], title: str, n_splits: int) -> None:
                 percent(row["balanced"]),
                 points(row["ratoon_minus_it"]),
                 "" if row["ratoon_minus_it"] is None else p_text(row["p"]),
-                percent(row["on_permuted_labels"])
-                + (f" ± {percent(spread)}" if (spread := row[PERMUTED]) is not None else ""),
+                ""
+                if row["on_permuted_labels"] is None
+                else _with_spread(row["on_permuted_labels"], row[PERMUTED]),
             ]
             for row in rows
         ],
     )
     print_note("difference: accuracy of ratoon minus accuracy of the method.")
     _note_on_p([row["p"] for row in rows if row["ratoon_minus_it"] is not None], n_splits)
+
+
+def _with_spread(mean: float, spread: float | None) -> str:
+    """Return a fraction and its deviation in per cent."""
+    return f"{100 * mean:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
 
 
 PERMUTED = "deviation_on_permuted_labels"
