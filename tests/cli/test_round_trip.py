@@ -280,7 +280,7 @@ def test_options_of_preparation_are_checked(ratoon, values, tmp_path):
         (["--group", "patiens"], "there is no column 'patiens'. Did you mean 'patient'?"),
         (["--missing", "meam"], "Did you mean 'mean'?"),
         (["--evolution", "rigll", "--group", "patient"], "Did you mean 'rigl'?"),
-        (["--read", "sparce=true"], "Did you mean 'sparse'?"),
+        (["--read", "sparsed=true"], "Did you mean 'sparse'?"),
     ):
         found = ratoon("train", path, "--label", "diagnosis", *options)
         assert found.code != 0

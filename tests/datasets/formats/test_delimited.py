@@ -144,7 +144,7 @@ BAD = {
     "no group": (ROWS, {"group": "clss"}, "there is no column 'clss'. Did you mean 'class'"),
     "near index": (
         ROWS,
-        {"index": "sampel"},
+        {"index": "samplx"},
         "no column 'sampel' for index.*Did you mean 'sample'",
     ),
     "cut off": (ROWS + "D,1", {}, "line 5: 2 cells, expected 4"),
