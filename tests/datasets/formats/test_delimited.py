@@ -145,7 +145,7 @@ BAD = {
     "near index": (
         ROWS,
         {"index": "samplx"},
-        "no column 'sampel' for index.*Did you mean 'sample'",
+        "no column 'samplx' for index.*Did you mean 'sample'",
     ),
     "cut off": (ROWS + "D,1", {}, "line 5: 2 cells, expected 4"),
     "one delimiter too many": ("id,a,b\nA,1,2\nB,1,2,3\n", {}, "line 3: 4 cells, expected 3"),
