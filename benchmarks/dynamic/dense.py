@@ -146,6 +146,5 @@ def train(cell: Cell, task: Task, pieces: Pieces = Pieces()) -> dict[str, Any]: 
         "connections": [n_connections] * len(seconds),
         "final_connections": n_connections,
         "megabytes": 4 * (3 if recipe.optimizer == "sgd" else 4) * n_numbers / 1e6,
-        "rewire_share": 0.0,
         "loss": [float(loss.detach())],
     }

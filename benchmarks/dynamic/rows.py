@@ -29,7 +29,7 @@ Row = dict[str, Any]
 KEY = ("set", "method", "density", "recipe", "seed", "part")
 LISTS = ("accuracy", "seconds")
 """Values by epoch; of a choice, only the last accuracy and the sum of the seconds."""
-NUMBERS = ("connections", "megabytes", "rewire_share")
+NUMBERS = ("connections", "megabytes")
 MOST_POINTS = 25
 """Most points of a stored curve; those of longer trainings are the ends of every k-th epoch."""
 
@@ -49,7 +49,7 @@ def stored(found: Row, most: int) -> Row:
     """Return what is stored of a training, with at most so many points of its curve.
 
     >>> found = {"accuracy": [0.1, 0.2, 0.3, 0.4], "seconds": [1.0, 2.0, 2.0, 1.0],
-    ...          "connections": [8, 8, 8, 8], "megabytes": 0.5, "rewire_share": 0.0}
+    ...          "connections": [8, 8, 8, 8], "megabytes": 0.5}
     >>> stored(found, most=2)["accuracy"], stored(found, most=2)["seconds"]
     ([0.2, 0.4], [3.0, 3.0])
     """
@@ -61,7 +61,6 @@ def stored(found: Row, most: int) -> Row:
         "seconds": [float(f"{one:.4g}") for one in seconds],
         "connections": round(float(np.mean(found["connections"] or [0]))),
         "megabytes": float(f"{found['megabytes']:.4g}"),
-        "rewire_share": round(found["rewire_share"], 3),
         "error": "",
     }
 

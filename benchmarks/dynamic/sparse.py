@@ -92,11 +92,9 @@ def train(cell: Cell, task: Task, pieces: Pieces = Pieces()) -> dict[str, Any]: 
         reached["megabytes"] = max(reached["megabytes"], megabytes)
         if training.epochs_done < plan.n_epochs and pieces.is_over:
             pieces.stop(cell, {**reached, "state": training.state})
-    used = max(1e-9, sum(reached["seconds"]))
     return {
         **reached,
         "final_connections": network.n_connections,
-        "rewire_share": sum(training.history.column("rewire_seconds")) / used,
         "loss": training.history.column("loss"),
     }
 

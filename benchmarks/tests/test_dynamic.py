@@ -148,7 +148,6 @@ def test_long_curves_are_stored_in_part():
         "seconds": [1.0] * n,
         "connections": [5] * n,
         "megabytes": 1.0,
-        "rewire_share": 0.5,
     }
     row = stored(found, most=25)
     assert len(row["accuracy"]) == 25
