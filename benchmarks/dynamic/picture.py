@@ -50,6 +50,10 @@ NAMES = {
 }
 
 
+LABEL_WIDTH = 3.5
+"""The labels of short lines end at about this multiple of the seconds where they begin."""
+
+
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
     """Return ascending places at least ``gap`` apart, near those wanted, which ascend.
 
@@ -73,9 +77,11 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
     """Draw the lines of one set; labels of the short ones are in a column to the right of them.
 
-    Lines of dense and of longer recipes are thick.
+    Lines of dense and of longer recipes are thick.  The labels are above them where they fit, and
+    below them otherwise.
     """
-    ends, thick_ends, ceilings, highest = [], [], [], 0.0
+    ends, thick_ends, highest = [], [], 0.0
+    beside: list[float] = []  # accuracies of the thick lines where the labels are
     short = [line for _, line in lines if not is_thick(line, lines)]
     column = 1.4 * max(line.seconds for line in short)
     for label, line in lines:
@@ -89,20 +95,23 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
         if not thick:
             ends.append((end, float(seconds[-1]), label, colour))
             continue
-        ceilings.append(float(np.interp(column, seconds, accuracy)))
-        if line.method == DENSE:  # to the right there is no room
-            place = (seconds[0], accuracy[0])
-            style: dict[str, Any] = {"color": "#707070", "fontweight": "bold", "va": "top"}
-            ax.annotate(label, place, xytext=(0, -6), textcoords="offset points", **style)
+        there = np.geomspace(column, LABEL_WIDTH * column, 20)
+        there = there[(there >= seconds[0]) & (there <= seconds[-1])]
+        beside += np.interp(there, seconds, accuracy).tolist()
+        if line.method == DENSE:  # below its end; to the right there is no room
+            style: dict[str, Any] = {"color": "#707070", "fontweight": "bold", "ha": "right"}
+            ax.annotate(label, (seconds[-1], accuracy[0]), va="center", **style)
         else:
             thick_ends.append((end, float(seconds[-1]), label, colour))
     ends.sort(key=lambda one: one[0])
-    low = ends[0][0] - 1.0
+    low = min(ends[0][0], *(line.curve()[1][0] * 100 for _, line in lines if line.method == DENSE))
+    low -= 1.0
     for _ in range(5):  # more labels below need a longer axis, and so a larger distance
         gap = (highest - low) / 24
         places = spread([one[0] for one in ends], gap)
-        too_high = max(0.0, places[-1] + gap - min(ceilings, default=np.inf))
-        places = [place - too_high for place in places]
+        if places[0] - gap < max(beside, default=-np.inf):
+            too_high = max(0.0, places[-1] + gap - min(beside))
+            places = [place - too_high for place in places]
         low = min(low, places[0] - gap)
     for (end, seconds, label, colour), place in zip(ends, places, strict=True):
         ax.annotate(
@@ -121,6 +130,7 @@ def panel(ax: Any, title: str, lines: Sequence[tuple[str, Line]]) -> None:
                 "shrinkA": 1,
             },
         )
+    highest = max(highest, places[-1])
     ax.set_ylim(low, highest + 0.1 * (highest - low))
     thick_ends.sort()
     thick_places = spread([one[0] for one in thick_ends], gap)
@@ -162,7 +172,7 @@ def label_of(line: Line, lines: Sequence[Line]) -> str:
 
 def draw(panels: dict[str, list[Line]], path: Path) -> None:
     """Draw one panel per title, with these lines."""
-    width = 7.6 if len(panels) == 1 else 5.2 * len(panels)
+    width = 7.6 if len(panels) == 1 else 6.2 * len(panels)
     figure = Figure(figsize=(width, 4.8), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)
     for ax, (title, lines) in zip(axes[0], panels.items(), strict=True):
