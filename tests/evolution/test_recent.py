@@ -94,9 +94,9 @@ def test_decompositions_use_one_blas_thread_and_restore_the_limit(monkeypatch):
     before, inside = blas_threads(), []
     svd = np.linalg.svd
 
-    def watched(matrix):
+    def watched(matrix, **options):
         inside.append(blas_threads())
-        return svd(matrix)
+        return svd(matrix, **options)
 
     monkeypatch.setattr(np.linalg, "svd", watched)
     remember(minibatches(5), max_columns=8)
@@ -257,3 +257,21 @@ def test_a_minibatch_that_is_not_finite_is_left_out(value):
     assert recent.steps.tolist() == [0] * 3 + [2] * 3
     expected = 0.81 * first[0] @ first[1].T + third[0] @ third[1].T
     assert_allclose(recent.x @ recent.d.T, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [12, 600])
+def test_where_a_decomposition_fails_to_converge_another_is_used(monkeypatch, columns):
+    # LAPACK's gesdd fails for a few finite matrices; seen in a training of SNFS on digits.
+    rng = np.random.default_rng(0)
+    recent = RecentGradients(
+        rng.normal(size=(700, columns)), rng.normal(size=(650, columns)), np.arange(columns)
+    )
+    expected = recent.of_rank(3, 0)
+
+    def fail(matrix, **options):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fail)
+    found = recent.of_rank(3, 0)
+    # Signs of singular vectors cancel in the product; the rest is rounding.
+    assert_allclose(found.x @ found.d.T, expected.x @ expected.d.T, rtol=1e-9, atol=1e-9)

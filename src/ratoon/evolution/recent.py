@@ -168,7 +168,7 @@ class RecentGradients:
         for _ in range(N_PASSES):
             basis = _orthonormal(self.x @ (self.d.T @ _orthonormal(rows)))
             rows = self.d @ (self.x.T @ basis)  # the product is about basis @ rows.T
-        vectors, values, right = np.linalg.svd(rows.astype(np.float64), full_matrices=False)
+        vectors, values, right = singular_values(rows.astype(np.float64))
         scale = np.sqrt(values[:rank])
         return RecentGradients(
             basis @ right[:rank].T * scale, vectors[:, :rank] * scale, np.full(rank, step)
@@ -197,12 +197,29 @@ class RecentGradients:
     def _of_rank(self, rank: int, step: int) -> RecentGradients:
         roots = [_root_of_gram(rows) for rows in self.factors]
         (root_x, inverse_x), (root_d, inverse_d) = roots
-        left, values, right = np.linalg.svd(root_x @ root_d.T)
+        left, values, right = singular_values(root_x @ root_d.T)
         rank = min(rank, values.size)
         scale = np.sqrt(values[:rank])
         to_x = (inverse_x @ left[:, :rank] * scale).astype(self.x.dtype)
         to_d = (inverse_d @ right[:rank].T * scale).astype(self.d.dtype)
         return RecentGradients(self.x @ to_x, self.d @ to_d, np.full(rank, step))
+
+
+def singular_values(matrix: Array) -> tuple[Array, Array, Array]:
+    """Return left vectors, singular values and right vectors, also where LAPACK's gesdd fails.
+
+    It fails to converge for a few finite matrices, for which the slower gesvd converges.
+
+    Examples
+    --------
+    >>> singular_values(np.diag([3.0, 2.0]))[1].tolist()
+    [3.0, 2.0]
+    """
+    try:
+        return np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        left, values, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+        return left, values, right
 
 
 def _orthonormal(columns: Array) -> Array:
