@@ -4,21 +4,22 @@ With tens of samples and thousands of features any network has a training loss o
 epochs.  What decides is the prior: which features may have large weights.  A committee combines
 ridge regressions with different priors.
 
-1.  **Standardise.**  Features become z-scores of the training samples, clipped to [-3, 3].  Sparse
-    features are scaled but not centred; they are centred implicitly where ridge needs it.
+1.  **Standardise.**  Features become z-scores of the training samples, clipped to [-3, 3]; those
+    that are 0 in most samples and never negative, as counts of words, to twice their mean positive
+    value.  Sparse features are scaled but not centred; ridge centres them implicitly.
 2.  **Members.**  A member gives feature j the prior variance ``F_j^q * std_j^(2r)``, where F is the
     F statistic of the feature with respect to the target and std its standard deviation before
     step 1.  q = 0 ignores the target, q = 2 relies on few features; r = 1/2 favours features that
-    vary more in their original units.  There are six linear members, with q = 0, 1, 2 and r = 0,
-    1/2, and three with a sparse hidden layer of 1,000 rectified neurons (20 per sample if that is
-    more, at most 4,000), with q = 0, 1, 2 and r = 1/2.  A neuron has 10 random inputs, drawn in
-    proportion to the root of the prior.  Hidden weights are fixed; output weights are the ridge
+    vary more in their original units.  There are four linear members, one with q = r = 0 and three
+    with r = 1/2 and q = 0, 1, 2, and three with a sparse hidden layer of 1,000 rectified neurons
+    (20 per sample if that is more, at most 4,000), also with r = 1/2 and q = 0, 1, 2.  A neuron has
+    10 random inputs, drawn in proportion to the root of the prior.  Hidden weights are fixed; output weights are the ridge
     solution, for each of several penalties.
 3.  **Shares.**  Ten-fold cross-validation, with F recomputed in every fold, gives outputs for
     samples that a member has not seen.  The shares of members and penalties minimise the squared
-    error of the *mixture* of these outputs, plus a pull to given shares where plain ridge
-    regression counts most: a member that selects features counts a third, one with a hidden layer
-    a quarter.  Members with a total share below 1 % are left out.
+    error of the *mixture* of these outputs, plus a pull to given shares, where a member with a
+    hidden layer counts a quarter of a linear one.  Members with a total share below 1 % are left
+    out.
 4.  **Merge.**  The others are fitted to all samples and summed, times their shares.  The sum is one
     network: hidden layers side by side, and for the sum u of the linear members two neurons per
     output, because ``u = max(u, 0) - max(-u, 0)``.
