@@ -78,7 +78,7 @@ def test_equal_arrays_have_equal_fingerprints_wherever_they_are(x, tmp_path):
 
 def test_any_difference_shows(x):
     changed = x.copy()
-    changed[3, 7] = np.nextafter(changed[3, 7], 9)
+    changed[3, 7] = np.nextafter(changed[3, 7], changed.dtype.type(9))
     texts, other_texts = np.array(["ab", "c"], object), np.array(["a", "bc"], object)
     prints = [
         *map(fingerprint, (x, changed, x.T, x[:, ::-1], x.astype(float), None, texts, other_texts)),
