@@ -36,6 +36,7 @@ from ratoon.estimators.presets import Shape, is_open
 from ratoon.estimators.report import check_report_path, write_fit_report
 from ratoon.estimators.settings import FitCall, Settings, resolve
 from ratoon.estimators.sklearn_callbacks import (
+    CALLS_OF_FIT,
     HAS_PROTOCOL,
     CallbackSupportMixin,
     Relay,
@@ -203,7 +204,7 @@ class BaseSparseMLP(
             self.naming_ = naming_of(X)
             if labelled.groups is not None:
                 strata = self._strata(labelled.y)
-                warn_if_confounded(labelled.groups.codes, strata, stacklevel=4)
+                warn_if_confounded(labelled.groups.codes, strata, stacklevel=2 + CALLS_OF_FIT)
         choosing = eval_set if settings.early_stopping else None
         self._note_rows(labelled, choosing, fresh=fresh, one_epoch=one_epoch)
         if settings.is_closed_form:
@@ -331,7 +332,7 @@ class BaseSparseMLP(
             state = self._state
             self._refuse_sparse_if_centred(labelled.x, state.network)
         if not (one_epoch and state.epochs_done) and not is_open(self.evolution):
-            warn_if_all_full(settings.evolution, state.network.layers, stacklevel=5)
+            warn_if_all_full(settings.evolution, state.network.layers, stacklevel=3 + CALLS_OF_FIT)
         validation = self._validation(labelled, held, eval_set, state.network)
         if not fresh and (not one_epoch or state.epochs_done >= settings.max_iter):
             state.begin_cycle(settings.optimizer.n_states)
@@ -358,7 +359,7 @@ class BaseSparseMLP(
                 state.history,
                 labelled.n_samples,
                 keeps_best=settings.early_stopping and settings.restore_best,
-                stacklevel=6,
+                stacklevel=4 + CALLS_OF_FIT,
             )
         self._learn_associations(labelled, held, one_epoch=one_epoch)
         if relay is not None:

@@ -14,6 +14,7 @@ from ratoon.arrays import Array
 from ratoon.errors import InvalidInputError, InvalidParameterError
 from ratoon.estimators.presets import Shape
 from ratoon.estimators.settings import Settings
+from ratoon.estimators.sklearn_callbacks import CALLS_OF_FIT
 from ratoon.initialise import connections_wanted, guided
 from ratoon.kernels import Scaling
 from ratoon.network import SparseMLP
@@ -49,7 +50,7 @@ def learn_scaling(
             f"{n_constant} of {found.constant.size} features have the same value in all training"
             f" samples and are ignored.",
             ConstantFeatureWarning,
-            stacklevel=8,
+            stacklevel=6 + CALLS_OF_FIT,
         )
     # Centring would make every zero of a sparse matrix non-zero.
     shift = None if samples.is_sparse else found.mean

@@ -29,6 +29,10 @@ except ImportError:  # pragma: no cover - scikit-learn before 1.9
         return method
 
 
+CALLS_OF_FIT = 1 + HAS_PROTOCOL
+"""Frames between the caller of `fit` and what it calls: scikit-learn wraps it for its callbacks."""
+
+
 class Relay(Callback):
     """Call scikit-learn's callbacks for a fit and for each of its epochs.
 
