@@ -7,7 +7,7 @@ import scipy.sparse
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from ratoon import SparseMLPClassifier, SparseMLPRegressor, table_encoder
+from ratoon import SparseMLPClassifier, SparseMLPRegressor, skops_trusted, table_encoder
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
 
@@ -102,3 +102,12 @@ def test_the_recipe_of_the_error_works(table):
     with pytest.raises(InvalidInputError):
         SparseMLPClassifier().fit(X, y)
     make_pipeline(table_encoder(), SparseMLPClassifier((5,), max_iter=1)).fit(X, y)
+
+
+def test_the_pipeline_predicts_the_same_after_skops(table):
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    X, y = table
+    model = make_pipeline(table_encoder(), SparseMLPClassifier((30,), max_iter=3, random_state=0))
+    model.fit(X, y)
+    loaded = skops.loads(skops.dumps(model), trusted=skops_trusted())
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -19,7 +19,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not inst
 from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
 from sklearn.compose import ColumnTransformer  # noqa: E402
 from sklearn.decomposition import PCA  # noqa: E402
-from sklearn.impute import SimpleImputer  # noqa: E402
+from sklearn.impute import MissingIndicator, SimpleImputer  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, QuantileTransformer  # noqa: E402
 
@@ -28,6 +28,7 @@ from ratoon import (  # noqa: E402
     SparseFeatureSelector,
     SparseMLPClassifier,
     SparseMLPRegressor,
+    table_encoder,
 )
 from ratoon.errors import InvalidInputError  # noqa: E402
 from ratoon.export import register_converters, to_onnx  # noqa: E402
@@ -154,3 +155,38 @@ def test_classes_without_a_type_in_skl2onnx_are_refused():
     pipeline = make_pipeline(MinMaxScaler(), SparseMLPClassifier(**HOW)).fit(X, (Y == "case") + 0.0)
     with pytest.raises(InvalidInputError, match="fractions"):
         to_onnx(pipeline)
+
+
+@pytest.mark.parametrize("columns", [["age", "dose", "city", "smokes"], ["age", "dose"], ["city"]])
+@pytest.mark.parametrize("indicator", [True, False])
+def test_encoded_tables_predict_the_same_in_onnxruntime(columns, indicator):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, 60),
+            "dose": rng.lognormal(size=60),
+            "city": rng.choice(["x", "y", "z"], 60),
+            "smokes": rng.random(60) < 0.5,
+        }
+    )
+    frame.loc[::7, "age"] = np.nan
+    frame = frame[columns]
+    y = rng.integers(0, 2, 60)
+    network = SparseMLPClassifier((9,), max_iter=3, random_state=0)
+    model = make_pipeline(table_encoder(indicator=indicator), network).fit(frame, y)
+    kinds = {"city": object}
+    inputs = {
+        name: frame[[name]].astype(kinds.get(name, np.float32)).to_numpy() for name in columns
+    }
+    found = run(to_onnx(model, X=frame), inputs)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(frame), atol=1e-5)
+    assert np.array_equal(found["label"], model.predict(frame))
+
+
+def test_an_indicator_of_other_values_is_refused():
+    X = np.array([[1.0, -1.0], [-1.0, 3.0]] * 10)
+    indicator = MissingIndicator(missing_values=-1.0, features="all")
+    model = make_pipeline(indicator, SparseMLPClassifier((3,), max_iter=1))
+    model.fit(X, np.arange(20) % 2)
+    with pytest.raises(InvalidInputError, match="of NaN"):
+        to_onnx(model)

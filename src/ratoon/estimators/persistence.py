@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ratoon.errors import FormatError
 from ratoon.estimators.plain import NotPlain, from_plain, to_plain
 
@@ -21,7 +23,8 @@ _FILE, _PARAMETERS, _VALUES = "ratoon_file", "ratoon_parameters", "ratoon_values
 def skops_trusted() -> list[str]:
     """Return the types to trust when `skops.io.load` reads an estimator of ratoon.
 
-    These are the estimators, and the tables that selectors keep; no function is needed.
+    These are the estimators, the tables that selectors keep, and what `table_encoder` is made of
+    beyond the types that skops trusts itself; no function is needed.
 
     Examples
     --------
@@ -35,6 +38,8 @@ def skops_trusted() -> list[str]:
     ratoon.estimators.survival.SparseMLPSurvival
     ratoon.explain.associations.Associations
     ratoon.explain.ranking.Ranking
+    numpy.dtype
+    sklearn.compose._column_transformer.make_column_selector
 
     A pipeline is stored and loaded like this::
 
@@ -43,6 +48,8 @@ def skops_trusted() -> list[str]:
         skops.io.dump(pipeline, "model.skops")
         pipeline = skops.io.load("model.skops", trusted=ratoon.skops_trusted())
     """
+    from sklearn.compose import make_column_selector
+
     from ratoon.estimators import (
         SparseAutoencoderSelector,
         SparseBernoulliRBM,
@@ -63,6 +70,8 @@ def skops_trusted() -> list[str]:
         SparseMLPSurvival,
         Associations,
         Ranking,
+        np.dtype,
+        make_column_selector,
     )
     return [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]
 

@@ -19,6 +19,9 @@ def table_encoder(
     values.  All other columns: one column per category, which stay sparse; a missing value is a
     category of its own, and categories that training did not have get zeros.
 
+    The fitted pipeline is saved with skops (`ratoon.skops_trusted`) and exported by
+    ``ratoon.export.to_onnx(pipeline, X=table)``.
+
     Parameters
     ----------
     missing : {"mean", "median", "most_frequent"}, default="mean"
@@ -43,33 +46,28 @@ def table_encoder(
     ['numbers__age', 'numbers__missingindicator_age', 'categories__group_a']
     """
     from sklearn.compose import ColumnTransformer, make_column_selector
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
+    from sklearn.impute import MissingIndicator, SimpleImputer
+    from sklearn.pipeline import FeatureUnion, make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     if missing not in FILLINGS:
         raise InvalidParameterError(
             f"table_encoder: `missing` must be one of {FILLINGS}, got {missing!r}."
         )
-    numbers = make_pipeline(
-        SimpleImputer(strategy=missing, add_indicator=indicator, keep_empty_features=True),
-        StandardScaler(),
+    filled = make_pipeline(
+        SimpleImputer(strategy=missing, keep_empty_features=True), StandardScaler()
     )
+    parts = [("filled", filled), ("missing", MissingIndicator(error_on_new=False))]
+    numbers = FeatureUnion(parts[: 2 if indicator else 1], verbose_feature_names_out=False)
     categories = OneHotEncoder(
         handle_unknown="ignore" if min_frequency is None else "infrequent_if_exist",
         min_frequency=min_frequency,
     )
+    are_numbers = make_column_selector(dtype_include=["number", "bool"])
+    are_others = make_column_selector(
+        dtype_exclude=["number", "bool", "datetime", "datetimetz", "timedelta"]
+    )
     return ColumnTransformer(
-        [
-            ("numbers", numbers, make_column_selector(dtype_include=["number", "bool"])),
-            (
-                "categories",
-                categories,
-                make_column_selector(
-                    dtype_exclude=["number", "bool", "datetime", "datetimetz", "timedelta"]
-                ),
-            ),
-        ],
-        # Dates reach the estimator, which refuses them with a recipe.
-        remainder="passthrough",
+        [("numbers", numbers, are_numbers), ("categories", categories, are_others)],
+        remainder="passthrough",  # dates reach the estimator, which refuses them with a recipe
     )

@@ -56,6 +56,12 @@ def register_converters() -> None:
         update_registered_converter(
             getattr(estimators, name), f"Ratoon{name}", _selector_outputs, _convert_selector
         )
+    update_registered_converter(
+        import_module("sklearn.impute").MissingIndicator,
+        "RatoonMissingIndicator",
+        _indicator_outputs,
+        _convert_indicator,
+    )
 
 
 def convert(
@@ -65,7 +71,8 @@ def convert(
     register_converters()
     import skl2onnx
 
-    networks = [part for part in _parts(model) if hasattr(part, "_target_state")]
+    parts = _parts(model)
+    networks = [part for part in parts if hasattr(part, "_target_state")]
     chosen: dict[Any, Any] = {}
     if hasattr(model, "classes_") or hasattr(model, "predict_proba"):
         chosen[id(model)] = {"zipmap": False}
@@ -74,8 +81,8 @@ def convert(
         if hasattr(network, "classes_"):
             of_it["zipmap"] = False  # type: ignore[assignment]
         chosen[id(network)] = of_it
-    inputs = None if X is not None else [("X", _input_type(model, networks))]
-    sample = X[:1] if X is not None else None
+    inputs = [("X", _input_type(model, networks))] if X is None else _table_types(X, parts)
+    sample = X[:1] if inputs is None else None
     try:
         return skl2onnx.to_onnx(
             model,
@@ -119,6 +126,24 @@ def _input_type(model: Any, networks: list[Any]) -> Any:
         for part in networks
     )
     return (DoubleTensorType if double else FloatTensorType)([None, int(n_features)])
+
+
+def _table_types(X: Any, parts: list[Any]) -> Any:
+    """Return an input per column of a table with text or missing values; None for other samples.
+
+    Numbers are float32, as onnxruntime fills missing values in these only.
+    """
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return None
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    are_numbers = [getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes]
+    if all(are_numbers) and not any(type(part).__name__ == "SimpleImputer" for part in parts):
+        return None  # skl2onnx knows these
+    return [
+        (str(name), (FloatTensorType if is_number else StringTensorType)([None, 1]))
+        for name, is_number in zip(X.columns, are_numbers, strict=True)
+    ]
 
 
 # ------------------------------------------------------------------------------------ converters
@@ -203,6 +228,26 @@ def _convert_selector(scope: Any, operator: Any, container: Any) -> None:
     )
 
 
+def _convert_indicator(scope: Any, operator: Any, container: Any) -> None:
+    from skl2onnx.proto import onnx_proto
+
+    indicator = operator.raw_operator
+    if not np.isnan(indicator.missing_values):
+        raise InvalidInputError(
+            f"to_onnx: a MissingIndicator of {indicator.missing_values!r} is not supported; of NaN"
+            f" it is."
+        )
+    marked = np.asarray(indicator.features_, dtype=np.int64)
+    columns, chosen, missing = map(
+        scope.get_unique_variable_name, ("columns", "chosen", "is_missing")
+    )
+    container.add_initializer(columns, onnx_proto.TensorProto.INT64, [marked.size], marked.tolist())
+    container.add_node("Gather", [operator.inputs[0].full_name, columns], chosen, axis=1)
+    container.add_node("IsNaN", [chosen], missing)
+    to = onnx_proto.TensorProto.DOUBLE if _is_double(operator) else onnx_proto.TensorProto.FLOAT
+    container.add_node("Cast", [missing], [operator.outputs[0].full_name], to=to)
+
+
 # --------------------------------------------------------------------------------- output shapes
 
 
@@ -250,6 +295,11 @@ def _selector_outputs(operator: Any) -> None:
     kind = type(operator.inputs[0].type)
     n_kept = int(operator.raw_operator.get_support().sum())
     operator.outputs[0].type = kind([operator.inputs[0].get_first_dimension(), n_kept])
+
+
+def _indicator_outputs(operator: Any) -> None:
+    shape = [operator.inputs[0].get_first_dimension(), len(operator.raw_operator.features_)]
+    operator.outputs[0].type = _real(operator)(shape)
 
 
 def _refuse_unfitted(model: Any) -> None:
