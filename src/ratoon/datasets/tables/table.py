@@ -239,7 +239,9 @@ def _refuse_text_columns(table: Table, unused: list[int], options: ReadOptions) 
         f"{table.source}: {where} contains text ({example[:40]!r}), not numbers.\n"
         f"  If {which} is the label, pass label=; if it contains the sample names, pass index=;"
         " if it contains groups of samples, such as patients or batches, pass group=;"
-        " otherwise ignore it with ignore=(...)."
+        " otherwise ignore it with ignore=(...).\n"
+        "  To use categories as features, read the file with pandas and encode them:"
+        " make_pipeline(ratoon.table_encoder(), ...)."
     )
 
 
