@@ -61,6 +61,8 @@ def check_round_trip(model, X, path):
 @example("list", [2**64 - 1, 0])
 @example("list", [True, False])
 @example("object", ["a", "\U0010ffff\0b"])
+# of scikit-learn 1.5 to 1.7
+@pytest.mark.filterwarnings("ignore:Support for labels represented as bytes:FutureWarning")
 def test_classes_that_fit_accepts_are_saved_and_loaded(tmp_path_factory, form, labels):
     try:
         y = FORMS[form](labels * 3)
