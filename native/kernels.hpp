@@ -25,6 +25,8 @@ struct ActivationKernel {
     DerivedFrom derived_from;
     // In place: y = f(y).
     void (*activate)(T slope, T* y, Index n);
+    // The same, keeping f'(z); null unless `derived_from` is the input.
+    void (*activate_keeping)(T slope, T* y, T* derivative, Index n);
     // d *= f'(z), where `known` is z or f(z), whichever `derived_from` names; outputs are
     // multiplied by `unscale` first.
     void (*derive)(T slope, const T* known, T unscale, T* d, Index n);
@@ -130,8 +132,18 @@ struct Kernels {
     // sums[i] = sum of row i.
     void (*row_sums)(const T* rows, Index n_rows, Index lanes, T* sums);
     std::span<const ActivationKernel<T>> activations;
-    // d[k] *= keep_k / (1 - rate), where keep_k is drawn from (seed, first + k).
-    void (*drop)(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n);
+    // y[k] *= keep_k / (1 - rate), where keep_k is drawn from (seed, first + k).  What is dropped
+    // becomes -0, and no other number does, so that y shows what was dropped; and the errors:
+    // d[k] *= keep_k / (1 - rate).
+    void (*drop)(T rate, std::uint64_t seed, std::uint64_t first, T* y, Index n);
+    void (*drop_errors)(T rate, const T* y, T* d, Index n);
+    // d[k] *= factors[k].
+    void (*multiply)(const T* factors, T* d, Index n);
+    // Weights in bfloat16 become floats, and floats are rounded to bfloat16 with random numbers
+    // first .. first + n - 1 of a stream; null for double.
+    void (*widen)(const Half* halves, Index n, float* weights) = nullptr;
+    void (*round_at_random)(const float* weights, std::uint64_t seed, std::uint64_t first, Index n,
+                            Half* halves) = nullptr;
     // Samples (rows of features) become neuron rows: out[j * lanes + b] = z(rows[b][j]) for
     // features first <= j < last; lanes beyond n_rows become 0.
     template <typename X>

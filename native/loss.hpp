@@ -14,12 +14,15 @@ template <typename T>
 double softmax_cross_entropy(const T* output, const T* target, Index n, T* error) {
     const double top = double(*std::max_element(output, output + n));
     double total = 0, sum = 0;
-    for (Index i = 0; i < n; ++i) total += std::exp(double(output[i]) - top);
+    for (Index i = 0; i < n; ++i) {
+        const double e = std::exp(double(output[i]) - top);
+        total += e;
+        error[i] = T(e);
+    }
     const double log_total = std::log(total);
     for (Index i = 0; i < n; ++i) {
-        const double log_p = double(output[i]) - top - log_total;
-        sum -= double(target[i]) * log_p;
-        error[i] = T(std::exp(log_p) - double(target[i]));
+        sum -= double(target[i]) * (double(output[i]) - top - log_total);
+        error[i] = T(double(error[i]) / total - double(target[i]));
     }
     return sum;
 }

@@ -57,7 +57,7 @@ void Network<T>::prepare(Index batch, bool training) {
     capacity_ = 0;  // if memory runs out, the next call starts over
     for_training_ = training;
     activations_.clear();
-    before_.clear();
+    derivatives_.clear();
     deltas_[0] = Buffer<T>();
     deltas_[1] = Buffer<T>();
     ahead_ = Buffer<T>();
@@ -67,7 +67,7 @@ void Network<T>::prepare(Index batch, bool training) {
         const Grid& grid = layers_[l].topology->grid();
         activations_.emplace_back(grid.n_out * lanes_, Use::recurring);
         const bool kept = training && activation_of(layers_[l]).derived_from == DerivedFrom::input;
-        before_.emplace_back(kept ? grid.n_out * lanes_ : 0, Use::recurring);
+        derivatives_.emplace_back(kept ? grid.n_out * lanes_ : 0, Use::recurring);
         widest = std::max(widest, grid.n_out);
     }
     if (training) {
@@ -202,10 +202,12 @@ void Network<T>::finish_rows(std::size_t l, Index first, Index last, bool traini
     const Layer<T>& layer = layers_[l];
     T* y = rows(l + 1) + first * lanes_;
     const Index n = (last - first) * lanes_;
-    if (training && before_[l].size() > 0) {
-        std::copy_n(y, n, before_[l].data() + first * lanes_);
+    if (training && derivatives_[l].size() > 0) {
+        T* derivatives = derivatives_[l].data() + first * lanes_;
+        activation_of(layer).activate_keeping(layer.slope, y, derivatives, n);
+    } else {
+        activation_of(layer).activate(layer.slope, y, n);
     }
-    activation_of(layer).activate(layer.slope, y, n);
     if (training && layer.dropout > 0) {
         kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
                           std::uint64_t(first * lanes_), y, n);
@@ -261,16 +263,17 @@ void Network<T>::update_bias(std::size_t l, Index first, Index last, const Gradi
 template <typename T>
 void Network<T>::finish_delta(std::size_t l, Index first, Index last, const GradientSink<T>& sink) {
     const Layer<T>& layer = layers_[l];
-    const T* y = before_[l].size() > 0 ? before_[l].data() : rows(l + 1);
     const T unscale = layer.dropout > 0 ? 1 - layer.dropout : T(1);
     for (Index i = first; i < last; i += kRowsAtOnce) {
         const Index end = std::min(i + kRowsAtOnce, last), n = (end - i) * lanes_;
+        const T* y = rows(l + 1) + i * lanes_;
         T* d = delta(l) + i * lanes_;
-        if (layer.dropout > 0) {
-            kernels<T>().drop(layer.dropout, random_bits(dropout_seed_, drop_counter(l)),
-                              std::uint64_t(i * lanes_), d, n);
+        if (layer.dropout > 0) kernels<T>().drop_errors(layer.dropout, y, d, n);
+        if (derivatives_[l].size() > 0) {
+            kernels<T>().multiply(derivatives_[l].data() + i * lanes_, d, n);
+        } else {
+            activation_of(layer).derive(layer.slope, y, unscale, d, n);
         }
-        activation_of(layer).derive(layer.slope, y + i * lanes_, unscale, d, n);
         update_bias(l, i, end, sink);
     }
 }

@@ -173,7 +173,7 @@ class Network {
     bool for_training_ = false;
     std::vector<Buffer<T>> activations_;  // [0] the input, [l + 1] the output of layer l
     Buffer<T> ahead_;                     // the input of the next minibatch
-    std::vector<Buffer<T>> before_;       // of layers whose derivative needs it: before activation
+    std::vector<Buffer<T>> derivatives_;  // of layers whose outputs do not determine them
     Buffer<T> deltas_[2];                 // error at the output of layer l is in deltas_[l % 2]
     Buffer<T> scratch_;                   // for linear_forward
     std::vector<Buffer<T>> gradients_, bias_gradients_;  // only for minibatches of several blocks

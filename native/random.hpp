@@ -9,11 +9,22 @@
 
 namespace ratoon {
 
-inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter) {
-    std::uint64_t z = seed + (counter + 1) * 0x9E3779B97F4A7C15ull;
+constexpr std::uint64_t kRandomStep = 0x9E3779B97F4A7C15ull;
+
+inline std::uint64_t random_state(std::uint64_t seed, std::uint64_t counter) {
+    return seed + (counter + 1) * kRandomStep;
+}
+
+// The random number of a state, or of a vector of states.
+template <typename U>
+inline __attribute__((always_inline)) U mixed(U z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     return z ^ (z >> 31);
+}
+
+inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter) {
+    return mixed(random_state(seed, counter));
 }
 
 // Uniform in [0, n): the upper half of a 128-bit product (bias below n / 2^64).

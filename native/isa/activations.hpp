@@ -3,7 +3,7 @@
 // To add one, write a struct like these and name it in `kActivations` at the end of the file:
 //   value(z, slope)             f(z)
 //   chain(d, known, slope)      d * f'(z), where `derived_from` says what is known of z
-// The arguments are numbers; with `in_vectors` they are vectors of eight.
+// The arguments are numbers; with `in_vectors` they are vectors.
 #pragma once
 
 struct Identity {
@@ -111,7 +111,7 @@ struct Elu {
     static constexpr bool in_vectors = true;
     template <typename V>
     RATOON_INLINE static V value(V z, V slope) {
-        const V least = V{} - Exponential<V>::kSaturated;
+        const V least = V{} - Exponential<NumberIn<V>>::kSaturated;
         const V found = slope * exp_minus_one(z > V{} ? V{} : z < least ? least : z);
         return z < V{} ? found : z;
     }
@@ -140,14 +140,16 @@ struct CappedRelu {
 template <typename A>
 concept InVectors = A::in_vectors;
 
-// Calls `body` with the place of eight numbers at a time, which it changes.  The remainder is
-// copied, so that all numbers are computed by the same instructions.
+// Calls `body` with the place of as many numbers as a register holds, which it changes, and with
+// the index of the first.  The remainder is copied, so that all numbers are computed by the same
+// instructions.
 template <typename T, typename Body>
-RATOON_INLINE void in_eights(T* y, Index n, const Body& body) {
+RATOON_INLINE void in_registers(T* y, Index n, const Body& body) {
+    constexpr Index kTogether = kInRegister<T>;
     Index k = 0;
-    for (; k + 8 <= n; k += 8) body(y + k, k, Index(8));
+    for (; k + kTogether <= n; k += kTogether) body(y + k, k, kTogether);
     if (k == n) return;
-    T rest[8] = {};
+    T rest[kTogether] = {};
     std::copy_n(y + k, n - k, rest);
     body(rest, k, n - k);
     std::copy_n(rest, n - k, y + k);
@@ -156,10 +158,32 @@ RATOON_INLINE void in_eights(T* y, Index n, const Body& body) {
 template <typename A, typename T>
 void activate(T slope, T* y, Index n) {
     if constexpr (InVectors<A>) {
-        in_eights(y, n,
-                  [&](T* at, Index, Index) { store(at, A::value(load(at), broadcast(slope))); });
+        in_registers(y, n, [&](T* at, Index, Index) {
+            store_register(at, A::value(load_register(at), Register<T>{} + slope));
+        });
     } else if constexpr (!std::is_same_v<A, Identity>) {
         for (Index k = 0; k < n; ++k) y[k] = A::value(y[k], slope);
+    }
+}
+
+// Only for activations whose derivative needs the input.
+template <typename A, typename T>
+void activate_keeping(T slope, T* y, T* derivative, Index n) {
+    if constexpr (A::derived_from != DerivedFrom::input) {
+        return;
+    } else if constexpr (InVectors<A>) {
+        in_registers(y, n, [&](T* at, Index k, Index size) {
+            const Register<T> z = load_register(at), slopes = Register<T>{} + slope;
+            store_register(at, A::value(z, slopes));
+            const Register<T> slope_here = A::chain(Register<T>{} + T(1), z, slopes);
+            if (size == kInRegister<T>) return store_register(derivative + k, slope_here);
+            for (Index i = 0; i < size; ++i) derivative[k + i] = slope_here[i];
+        });
+    } else {
+        for (Index k = 0; k < n; ++k) {
+            derivative[k] = A::chain(T(1), y[k], slope);
+            y[k] = A::value(y[k], slope);
+        }
     }
 }
 
@@ -167,11 +191,13 @@ template <typename A, typename T>
 void derive(T slope, const T* known, T unscale, T* d, Index n) {
     constexpr bool is_scaled = A::derived_from == DerivedFrom::output;
     if constexpr (InVectors<A>) {
-        in_eights(d, n, [&](T* at, Index k, Index size) {
-            T some[8] = {};
-            if (size < 8) std::copy_n(known + k, size, some);
-            const Vec<T> z = load(size < 8 ? some : known + k);
-            store(at, A::chain(load(at), is_scaled ? z * unscale : z, broadcast(slope)));
+        in_registers(d, n, [&](T* at, Index k, Index size) {
+            constexpr Index kTogether = kInRegister<T>;
+            T some[kTogether] = {};
+            if (size < kTogether) std::copy_n(known + k, size, some);
+            const Register<T> z = load_register(size < kTogether ? some : known + k);
+            store_register(at, A::chain(load_register(at), is_scaled ? z * unscale : z,
+                                        Register<T>{} + slope));
         });
     } else if constexpr (!std::is_same_v<A, Identity>) {
         for (Index k = 0; k < n; ++k) {
@@ -184,6 +210,7 @@ template <typename A, typename T>
 constexpr ActivationKernel<T> kActivation = {.name = A::name,
                                              .derived_from = A::derived_from,
                                              .activate = activate<A, T>,
+                                             .activate_keeping = activate_keeping<A, T>,
                                              .derive = derive<A, T>};
 
 // The place in this table is the activation's number; the first is kIdentity.

@@ -6,9 +6,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "../bfloat16.hpp"
 #include "../random.hpp"
 
 #if defined(__AVX2__)
@@ -32,6 +34,7 @@ namespace {
 #include "normal.hpp"
 #include "exponential.hpp"
 #include "rows.hpp"
+#include "halves.hpp"
 #include "activations.hpp"
 #include "scan.hpp"
 // clang-format on
@@ -51,6 +54,8 @@ Kernels<T> table() {
         .row_sums = row_sums<T>,
         .activations = kActivations<T>,
         .drop = drop<T>,
+        .drop_errors = drop_errors<T>,
+        .multiply = multiply<T>,
         .load_f32 = load_samples<T, float>,
         .load_f64 = load_samples<T, double>,
         .load_u8 = load_samples<T, std::uint8_t>,
@@ -67,6 +72,8 @@ Kernels<T> table() {
 const KernelTables& kernel_tables() {
     static const KernelTables tables = [] {
         KernelTables both{.f32 = table<float>(), .f64 = table<double>()};
+        both.f32.widen = widen;
+        both.f32.round_at_random = round_at_random;
 #if defined(__AVX2__)
         both.f32.masked_forward = masked_forward;
         both.f32.masked_backward = masked_backward;

@@ -38,45 +38,66 @@ void row_sums(const T* rows, Index n_rows, Index lanes, T* sums) {
     for (; i < n_rows; ++i) sums[i] = sum_of(folded(rows + i * lanes, lanes));
 }
 
-typedef std::uint64_t U64x8 __attribute__((vector_size(64)));
-typedef std::uint16_t U16x8 __attribute__((vector_size(16)));
-
-// Numbers first .. first + 7 of `random_bits`.
-RATOON_INLINE U64x8 eight_random_words(std::uint64_t seed, std::uint64_t first) {
-    U64x8 z = (U64x8{1, 2, 3, 4, 5, 6, 7, 8} + first) * 0x9E3779B97F4A7C15ull + seed;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
+// The states of numbers first, first + 1, ... of a stream, for `mixed`.
+template <typename Words>
+RATOON_INLINE Words random_states(std::uint64_t seed, std::uint64_t first) {
+    Words states{};
+    for (Index i = 0; i < kInRegister<std::uint64_t>; ++i) {
+        states[i] = random_state(seed, first + std::uint64_t(i));
+    }
+    return states;
 }
 
-// Four decisions from one random word, 16 bits each; 32 decisions at a time.
+// Four decisions from one random word, 16 bits each; as many words at a time as a register holds.
 template <typename T>
-void drop(T rate, std::uint64_t seed, std::uint64_t first, T* d, Index n) {
-    using Bits = typename Exponential<Vec<T>>::Bits;
-    constexpr Index kTogether = 32;
+void drop(T rate, std::uint64_t seed, std::uint64_t first, T* y, Index n) {
+    using V = Register<T>;
+    using Words = Register<std::uint64_t>;
+    constexpr Index kWords = kInRegister<std::uint64_t>, kTogether = 4 * kWords;
+    constexpr Index kPieces = kTogether / kInRegister<T>;
+    typedef std::uint16_t Piece16 __attribute__((vector_size(2 * kInRegister<T>)));
     const auto limit = std::uint64_t(double(rate) * 65536.0);
     const T scale = 1 / (1 - rate);
+    // The sum turns a kept -0 into 0.
     const auto one_by_one = [&](Index k, Index end) {
         for (; k < end; ++k) {
             const std::uint64_t at = first + std::uint64_t(k);
             const std::uint64_t mine = random_bits(seed, at / 4) >> (16 * (at % 4)) & 0xffffu;
-            d[k] = mine < limit ? T(0) : d[k] * scale;
+            y[k] = mine < limit ? -T(0) : y[k] * scale + T(0);
         }
     };
     Index k = std::min(n, Index((4 - first % 4) % 4));
     one_by_one(0, k);
+    Words states = random_states<Words>(seed, (first + std::uint64_t(k)) / 4);
     for (; k + kTogether <= n; k += kTogether) {
-        const U64x8 words = eight_random_words(seed, (first + std::uint64_t(k)) / 4);
-        U16x8 sixteen_bits[4];
+        const Words words = mixed(states);
+        states += std::uint64_t(kWords) * kRandomStep;
+        Piece16 sixteen_bits[kPieces];
         std::memcpy(sixteen_bits, &words, sizeof(words));
-        for (int q = 0; q < 4; ++q) {
-            T* at = d + k + 8 * q;
-            const Bits mine = __builtin_convertvector(sixteen_bits[q], Bits);
-            const Bits is_dropped = mine < Bits{} + std::int32_t(limit);
-            store(at, is_dropped ? Vec<T>{} : load(at) * scale);
+        for (Index q = 0; q < kPieces; ++q) {
+            T* at = y + k + kInRegister<T> * q;
+            const BitsOf<V> mine = __builtin_convertvector(sixteen_bits[q], BitsOf<V>);
+            const V kept = load_register(at) * scale + T(0);
+            const auto bound = typename BitsOfVector<V>::Number(limit);
+            store_register(at, mine < bound ? -V{} : kept);
         }
     }
     one_by_one(k, n);
+}
+
+template <typename T>
+void drop_errors(T rate, const T* y, T* d, Index n) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const T scale = 1 / (1 - rate);
+    for (Index k = 0; k < n; ++k) {
+        const bool is_dropped = std::bit_cast<Bits>(y[k]) == std::bit_cast<Bits>(-T(0));
+        d[k] = is_dropped ? T(0) : d[k] * scale;
+    }
+}
+
+template <typename T>
+void multiply(const T* factors, T* d, Index n) {
+    for (Index k = 0; k < n; ++k) d[k] *= factors[k];
 }
 
 template <typename T>

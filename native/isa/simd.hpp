@@ -38,6 +38,36 @@ RATOON_INLINE Vec<T> broadcast(T a) {
     return Vec<T>{a, a, a, a, a, a, a, a};
 }
 
+// The bytes of the widest register.  A wider vector is taken through memory by GCC where it is
+// chosen between or shifted, which makes it ten times slower.
+#if defined(__AVX512F__)
+constexpr int kRegisterBytes = 64;
+#elif defined(__AVX__)
+constexpr int kRegisterBytes = 32;
+#else
+constexpr int kRegisterBytes = 16;
+#endif
+
+// As many numbers as a register holds, for work number by number, where lanes do not matter.
+template <typename T>
+struct RegisterOf {
+    typedef T Type __attribute__((vector_size(kRegisterBytes)));
+    typedef T Unaligned __attribute__((vector_size(kRegisterBytes), aligned(sizeof(T)), may_alias));
+};
+template <typename T>
+using Register = typename RegisterOf<T>::Type;
+template <typename T>
+constexpr Index kInRegister = Index(kRegisterBytes / sizeof(T));
+
+template <typename T>
+RATOON_INLINE Register<T> load_register(const T* p) {
+    return *reinterpret_cast<const typename RegisterOf<T>::Unaligned*>(p);
+}
+template <typename T>
+RATOON_INLINE void store_register(T* p, Register<T> v) {
+    *reinterpret_cast<typename RegisterOf<T>::Unaligned*>(p) = v;
+}
+
 // Four numbers side by side, for `broadcast_of` to take one of them into all lanes.  In single
 // precision that is one load and four shuffles instead of four loads, of which kernels have too
 // many already.
@@ -75,8 +105,28 @@ constexpr bool kOperandsBroadcast = false;
 #endif
 
 template <typename V>
+using NumberIn = std::remove_cvref_t<decltype(V{}[0])>;
+
+// The integers that hold the bits of a vector's numbers.
+template <typename V>
+struct BitsOfVector {
+    using Number = std::conditional_t<sizeof(NumberIn<V>) == 4, std::int32_t, std::int64_t>;
+    typedef Number Type __attribute__((vector_size(sizeof(V))));
+    static constexpr Number kSign = std::numeric_limits<Number>::min();
+};
+template <typename V>
+using BitsOf = typename BitsOfVector<V>::Type;
+
+template <typename V>
 RATOON_INLINE V magnitude(V v) {
-    return v < 0 ? -v : v;
+    return std::bit_cast<V>(std::bit_cast<BitsOf<V>>(v) & ~BitsOfVector<V>::kSign);
+}
+
+// `size` is not negative.
+template <typename V>
+RATOON_INLINE V with_sign_of(V v, V size) {
+    const BitsOf<V> sign = std::bit_cast<BitsOf<V>>(v) & BitsOfVector<V>::kSign;
+    return std::bit_cast<V>(std::bit_cast<BitsOf<V>>(size) | sign);
 }
 
 template <typename V>
@@ -97,15 +147,8 @@ RATOON_INLINE F32x8 square_root(F32x8 x) {
 // time but not for one by itself.  Clang does it within an expression only.
 template <typename V>
 RATOON_INLINE V product_of(V a, V b) {
-#if defined(__AVX512F__)
-    constexpr int register_bytes = 64;
-#elif defined(__AVX__)
-    constexpr int register_bytes = 32;
-#else
-    constexpr int register_bytes = 16;
-#endif
 #if __has_builtin(__builtin_assoc_barrier)
-    if constexpr (sizeof(V) > register_bytes) return __builtin_assoc_barrier(a * b);
+    if constexpr (sizeof(V) > kRegisterBytes) return __builtin_assoc_barrier(a * b);
 #endif
     return a * b;
 }

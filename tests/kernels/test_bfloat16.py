@@ -4,7 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ratoon.kernels import NativeNetwork, Rule, Step, as_samples, normal, reference, rewire_by_sign
+from ratoon.kernels import (
+    NativeNetwork,
+    Rule,
+    Step,
+    as_samples,
+    available_isas,
+    normal,
+    reference,
+    rewire_by_sign,
+    use_isa,
+)
 from ratoon.kernels.bfloat16 import narrow, widen
 from ratoon.topology import Topology
 from tests.kernels.cases import cut, topologies
@@ -62,9 +72,10 @@ def trained(topology, weights, x, targets, batch, n_threads, dropout_seed, first
     n_threads=st.sampled_from([1, 2]),
     dropout_seed=st.integers(0, 2**64 - 1),
     first_step=st.integers(0, 10**6),
+    isa=st.sampled_from(available_isas()),
 )
 def test_a_step_is_that_of_float32_rounded_at_random(
-    topology, batch, n_threads, dropout_seed, first_step
+    topology, batch, n_threads, dropout_seed, first_step, isa
 ):
     rng = np.random.default_rng(0)
     halves = narrow(rng.standard_normal(topology.n_connections))
@@ -73,8 +84,9 @@ def test_a_step_is_that_of_float32_rounded_at_random(
     targets = rng.standard_normal((batch, topology.shape[1]), dtype=np.float32)
     how = (x, targets, batch, n_threads, dropout_seed, first_step)
 
-    momentum = trained(topology, halves, *how)
-    exact_momentum = trained(topology, numbers, *how)
+    with use_isa(isa):
+        momentum = trained(topology, halves, *how)
+        exact_momentum = trained(topology, numbers, *how)
 
     seed = reference.rounding_seed(dropout_seed, first_step, 0)
     assert_array_equal(halves, reference.round_at_random(numbers, seed))

@@ -219,12 +219,26 @@ def test_activations_keep_nan(kind):
     size=st.integers(0, 70),
     seed=st.integers(0, 2**64 - 1),
     dtype=st.sampled_from(DTYPES),
+    isa=st.sampled_from(available_isas()),
 )
-def test_dropout_drops_the_entries_that_its_twin_drops(rate, size, seed, dtype):
+def test_dropout_drops_the_entries_that_its_twin_drops(rate, size, seed, dtype, isa):
     ours, twin = np.ones(size, dtype=dtype), np.ones(size, dtype=dtype)
-    kernels.drop(rate, ours, seed=seed)
+    with use_isa(isa):
+        kernels.drop(rate, ours, seed=seed)
     reference.drop(rate, twin, seed=seed)
     assert_array_equal(ours, twin)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_sign_of_a_zero_shows_whether_it_was_dropped(isa, dtype):
+    d, kept = np.full(333, -0.0, dtype=dtype), np.ones(333, dtype=dtype)
+    with use_isa(isa):
+        kernels.drop(0.3, d, seed=5)
+        kernels.drop(0.3, kept, seed=5)
+    assert not d.any()
+    assert_array_equal(np.signbit(d), kept == 0)
+    assert np.signbit(d).any()
 
 
 def test_dropout_keeps_the_mean():

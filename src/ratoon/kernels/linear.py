@@ -118,7 +118,10 @@ def derive(kind: str, y: Array, d: Array, *, slope: float = 0.0) -> None:
 
 
 def drop(rate: float, d: Array, *, seed: int) -> None:
-    """Set a random fraction of a flat array to 0 and scale the rest up, in place."""
+    """Set a random fraction of a flat array to -0 and scale the rest up, in place.
+
+    No other number becomes -0, so the sign of a zero shows whether it was dropped.
+    """
     _native.drop(rate, seed, d)
 
 
