@@ -117,7 +117,7 @@ def test_a_loaded_set_is_read_and_its_shape_checked(server, tmp_path):
 
 def test_an_interrupted_download_continues(server, tmp_path):
     server.break_after = 20_000
-    with pytest.raises(DownloadError, match="16384 bytes are kept; call again to continue"):
+    with pytest.raises(DownloadError, match="20000 bytes are kept; call again to continue"):
         fetch(server.entry, folder=tmp_path)
     server.break_after = None
     seen = []
@@ -125,7 +125,7 @@ def test_an_interrupted_download_continues(server, tmp_path):
         server.entry, folder=tmp_path, progress=lambda now, total: seen.append((now, total))
     )
     assert path.read_bytes() == server.content
-    assert server.requests == [None, "bytes=16384-"]
+    assert server.requests == [None, "bytes=20000-"]
     assert seen[-1] == (len(server.content), len(server.content))
 
 

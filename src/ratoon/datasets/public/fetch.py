@@ -89,7 +89,8 @@ class ResumingDownloader:
             total = self._total(response, n_received if continues else 0)
             self._remember_tag(response)
             with _open_own(self._part, os.O_APPEND if continues else os.O_TRUNC) as file:
-                for chunk in response.iter_content(_CHUNK):
+                # As sent: servers declare .gz files to be compressed in transit, too.
+                for chunk in response.raw.stream(_CHUNK, decode_content=False):
                     file.write(chunk)
                     self._limits.check_file(url, file.tell())
                     if self._progress is not None:
@@ -117,7 +118,8 @@ class ResumingDownloader:
     @staticmethod
     def _total(response: Any, position: int) -> int | None:
         length = response.headers.get("Content-Length", "")
-        return position + int(length) if length.isdigit() else None
+        is_count = length.isascii() and length.isdigit() and len(length) < 19
+        return position + int(length) if is_count else None
 
     def _tag(self) -> str | None:
         try:
@@ -335,6 +337,7 @@ def _download(
 ) -> Path:
     pooch = require("pooch", "to download data sets")
     requests = require("requests", "to download data sets")
+    urllib3 = require("urllib3", "to download data sets")
     pooch.get_logger().setLevel("WARNING")
     target = home / entry.filename
     if refresh:
@@ -347,7 +350,12 @@ def _download(
             path=home,
             downloader=get,
         )
-    except requests.exceptions.RequestException as error:
+    except (
+        requests.exceptions.RequestException,
+        urllib3.exceptions.HTTPError,
+        OverflowError,  # of requests, for a length of many digits
+        RuntimeError,  # of urllib3, for damaged answers that redirect
+    ) as error:
         raise _absent(entry, home, _short_text(error)) from None
     except ValueError as error:
         if isinstance(error, FormatError):

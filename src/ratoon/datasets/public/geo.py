@@ -111,7 +111,6 @@ def matrices_in(page: str) -> tuple[str, ...]:
 def _listing(address: str, timeout: float) -> str:
     """Return the page of a folder; empty if it cannot be read, as the download says why."""
     requests = require("requests", "to download data sets")
-    urllib3 = require("urllib3", "to download data sets")
     how = {"timeout": timeout, "stream": True, "allow_redirects": False}
     try:
         # Not compressed, so that a small answer cannot become a large one.
@@ -120,7 +119,7 @@ def _listing(address: str, timeout: float) -> str:
             if response.status_code != 200 or "Content-Encoding" in response.headers:
                 return ""
             page: Any = response.raw.read(_LARGEST_LISTING)
-    except (urllib3.exceptions.HTTPError, OSError, ValueError):  # of requests, too
+    except Exception:  # requests and urllib3 raise errors of many kinds for odd answers
         return ""
     return str(page.decode("utf-8", "replace"))
 
