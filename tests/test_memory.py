@@ -93,6 +93,7 @@ def test_an_unreadable_limit_is_refused(text, monkeypatch):
         lambda: SparseMLPRegressor((10**6,), epsilon=3, solver="sgd", max_iter=1).fit(X, Y),
         lambda: SparseMLPClassifier((10**6,), density=0.5, solver="sgd").partial_fit(X, Y, [0, 1]),
         lambda: SparseBernoulliRBM(10**6, epsilon=3).fit(np.clip(X, 0, 1)),
+        lambda: SparseBernoulliRBM(10_000, epsilon=1, batch_size=20).fit(np.clip(X, 0, 1)),
         lambda: SparseMLP.start((5, 10**6, 2), epsilon=3, seed=0),
         lambda: SparseMLPRegressor(solver="ridge").fit(WIDE, Y),
         lambda: SparseMLPSurvival().fit(WIDE, np.c_[Y + 1, Y]),

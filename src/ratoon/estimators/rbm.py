@@ -22,8 +22,10 @@ from ratoon.estimators.persistence import is_plain_state
 from ratoon.estimators.threads import threads_for
 from ratoon.evolution import Strategy, make_strategy, warn_if_all_full
 from ratoon.history import History
-from ratoon.initialise import compare_start, start_table
+from ratoon.initialise import compare_start, connections_wanted, start_table
+from ratoon.kernels.types import checked_dtype
 from ratoon.layers import make_layer
+from ratoon.memory import require_memory
 from ratoon.network import SparseMLP
 from ratoon.optimizers import SGD
 from ratoon.rng import derive_generator, derive_seed, draw_root
@@ -51,6 +53,8 @@ _CHECKS: dict[str, Check] = {
 _OPEN = ("epsilon", "density")
 _RARE = 0.01
 _BLOCK = 512
+_CONNECTION_BYTES = 24  # place, weight, momentum, and what drawing takes
+_COPIES = 12  # of the activations of a minibatch, with the random numbers of a step
 
 
 class OutOfRangeWarning(UserWarning):
@@ -245,8 +249,19 @@ class SparseBernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         seed = draw_root(self.random_state)
         none_given = self.epsilon is None and self.density is None
         epsilon = 11.0 if none_given else self.epsilon
+        widths = (x.n_features, self.n_components)
+        wanted = connections_wanted(widths, epsilon=epsilon, density=self.density)
+        batch = min(self.batch_size, x.n_rows)
+        lanes = -(-batch // 8) * 8  # as kernels compute them
+        size = checked_dtype(self.dtype).itemsize
+        require_memory(
+            wanted * _CONNECTION_BYTES + _COPIES * lanes * size * sum(widths),
+            f"a machine {widths[0]:,} -> {widths[1]:,} of {wanted:,} connections, with minibatches"
+            f" of {batch:,} samples",
+            "Reduce `n_components`, `batch_size`, or `epsilon`.",
+        )
         layer = make_layer(
-            (x.n_features, self.n_components),
+            widths,
             seed=derive_seed(seed, "layer", 0),
             init=self.init,
             dtype=self.dtype,
