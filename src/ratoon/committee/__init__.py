@@ -13,8 +13,8 @@ ridge regressions with different priors.
     vary more in their original units.  There are four linear members, one with q = r = 0 and three
     with r = 1/2 and q = 0, 1, 2, and three with a sparse hidden layer of 1,000 rectified neurons
     (20 per sample if that is more, at most 4,000), also with r = 1/2 and q = 0, 1, 2.  A neuron has
-    10 random inputs, drawn in proportion to the root of the prior.  Hidden weights are fixed; output weights are the ridge
-    solution, for each of several penalties.
+    10 random inputs, drawn in proportion to the root of the prior.  Hidden weights are fixed;
+    output weights are the ridge solution, for each of several penalties.
 3.  **Shares.**  Ten-fold cross-validation, with F recomputed in every fold, gives outputs for
     samples that a member has not seen.  The shares of members and penalties minimise the squared
     error of the *mixture* of these outputs, plus a pull to given shares, where a member with a
