@@ -7,11 +7,11 @@ and resumed at any time.  Sets that are not in the folder are left out and named
 
 Protocol.  Fixed training and test rows; the test accuracy is that of the last epoch, and earlier
 epochs are recorded but choose nothing.  A sixth of the training rows is held back to choose
-learning rates (for sparse networks with the fixed topology, for dense ones on its own) and the
-longer recipes; the final trainings use all training rows.  A density is that of the whole network,
-divided among the layers by Erdos-Renyi, so the output layer is denser than the others.  All
-networks have He's start, minibatches of 32, SGD with momentum 0.9, weight decay 0.0005 and a
-learning rate that falls linearly to 0.
+learning rates, on CIFAR-10 with the size of minibatches (one recipe for all sparse networks, one
+for dense ones), and the longer recipes; the final trainings use all training rows.  A density is
+that of the whole network, divided among the layers by Erdos-Renyi, so the output layer is denser
+than the others.  All networks have He's start, minibatches of 32 where nothing was chosen, SGD
+with momentum 0.9, weight decay 0.0005 and a learning rate that falls linearly to 0.
 """
 
 from __future__ import annotations

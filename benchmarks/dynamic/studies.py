@@ -49,17 +49,19 @@ def _each(methods: Sequence[str], *recipes: Recipe) -> tuple[Candidate, ...]:
 
 _MNIST = Recipe(20, learning_rate=0.1)
 _DROPOUT = replace(_MNIST, dropout=0.1)
-_CHANGED = Recipe(60, learning_rate=0.02, augment="shift=2+flip", activation="all_relu", slope=0.25)
+_CHANGED = Recipe(
+    100, learning_rate=0.02, augment="shift=2+flip", activation="all_relu", slope=0.25
+)
 LONGER: dict[str, tuple[Search, ...]] = {
     "mnist": (
         Search((("rigl", _MNIST), *_each(("rigl", "snfs", "granet"), _DROPOUT))),
         Search((("rigl", _MNIST), *_each(("rigl", "snfs"), _DROPOUT))),
     ),
-    "cifar10": (Search((("rigl", _CHANGED),), seeds=1),),
+    "cifar10": (Search((("rigl", _CHANGED),), density=0.02, seeds=1),),
 }
 """Searches for longer trainings; the second of MNIST is that among equal connections.
 
-The recipe with changed images was chosen on the validation part by its first three epochs.
+The recipe with changed images was chosen on the validation part by the first three epochs.
 """
 
 EPOCHS = {"mnist": 10, "cifar10": 8, "isolet": 50, "coil20": 50, "digits": 50}
