@@ -1,7 +1,7 @@
 """Accuracy of the default against the number of training rows: a table and a picture.
 
 Reads what ``python benchmarks/default.py --sets curves --seeds 0,1,2`` has appended to its CSV.
-Rows of a smaller size are among those of a larger one with the same seed.
+The rows of a smaller size are among those of a larger one with the same seed.
 """
 
 from __future__ import annotations
