@@ -53,7 +53,21 @@ def test_features_that_are_mostly_0_are_clipped_at_twice_their_mean_positive_val
     capped = np.minimum(x[:, 0], 4.0)
     z_0 = (capped - (0.0 if is_sparse else capped.mean())) / capped.std()
     np.testing.assert_allclose(z[:, 0], z_0, atol=1e-5)
-    np.testing.assert_allclose(standardisation.gains[1:], 1.0)
+    if not is_sparse:
+        np.testing.assert_allclose(standardisation.gains[1:], 1.0)
+    spread = x[:, 1:] - (0.0 if is_sparse else x[:, 1:].mean(axis=0))
+    np.testing.assert_allclose(z[:, 1:], spread / x[:, 1:].std(axis=0), atol=1e-5)
+
+
+def test_sparse_features_are_clipped_around_their_mean():
+    rng = np.random.default_rng(0)
+    x = (50.0 + rng.standard_normal((60, 2))).astype(np.float32)
+    x[0, 0] = 90.0
+    rows = scipy.sparse.csr_array(x)
+    z = Standardisation.fit(rows, np.ones(60)).transform(rows).toarray()
+    mean, std = x.mean(axis=0), x.std(axis=0)
+    np.testing.assert_allclose(z[1:], (x / std)[1:], rtol=1e-5)
+    assert z[0, 0] == pytest.approx(float((mean / std + CLIP)[0]), rel=1e-5)
 
 
 def test_standardisation_treats_weights_as_repetitions(make_classes, repeat):

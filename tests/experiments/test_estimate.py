@@ -90,9 +90,11 @@ def test_sparse_samples_data_sets_and_numbers():
     sparse = Dataset(
         scipy.sparse.csr_matrix(np.maximum(data.X, 0)), data.y, class_names=data.class_names
     )
-    p = cross_validate(model, sparse, cv="3x1").predictions.probabilities
+    found = cross_validate(model, sparse, cv="3x1")
+    p = found.predictions.probabilities
     assert np.isfinite(p).all()
     assert (p.max(axis=2) < 1.0).any()
+    assert found.scores.accuracy.value > 0.9  # no value is 0: the same data as the dense ones
     x = RNG.normal(size=(80, 120))
     found = cross_validate(SparseMLPRegressor(random_state=0), x, x[:, 0] * 3 + 1, cv="4x2")
     assert found.predictions.predicted.shape == (2, 80)

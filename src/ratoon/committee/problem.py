@@ -85,7 +85,8 @@ class Standardisation:
     Values are clipped to 3 standard deviations around the mean.  That would cut off nearly all
     values of a rare word, so a feature that is 0 in most samples and never negative is clipped to
     twice its mean positive value instead.  Sparse features are scaled but not centred, so that
-    zeros stay zeros; `CentredRows` centres them implicitly.
+    zeros stay zeros; `CentredRows` centres them implicitly.  Their limits are the same below and
+    above 0.
     """
 
     mean: Array  # of the clipped values where most are 0
@@ -129,12 +130,15 @@ class Standardisation:
             mean, std = found.mean, found.std
         factors = _inverse(std)
         reach = limits - mean if centres else limits
+        if not centres:  # 3 standard deviations around the mean, not around 0
+            reach = np.where(is_limited, limits, np.abs(mean) + CLIP * std)
+            is_limited[:] = True
         factors[is_limited & (std > 0)] = CLIP / reach[is_limited & (std > 0)]
         return cls(mean, std, factors, centres, CLIP)
 
     @property
     def gains(self) -> NDArray[np.float64]:
-        """Factors of the clipped values; 1 where 3 standard deviations are the limit."""
+        """Factors of the clipped values; 1 where the limit is 3 standard deviations from 0."""
         return np.where(self.std > 0, _inverse(self.std * self.factors), 1.0)
 
     @property
