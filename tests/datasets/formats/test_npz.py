@@ -153,3 +153,12 @@ def test_two_arrays_of_one_name_are_refused(tmp_path):
         archive.writestr("X.npy", other.getvalue())
     with pytest.raises(FormatError, match="two arrays of the name 'X'"):
         read(path)
+
+
+def test_an_archive_of_an_unknown_version_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 6] = 64  # version needed to extract: 6.4
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(FormatError, match="not a complete .npz archive"):
+        read(tmp_path / "a.npz")

@@ -33,7 +33,7 @@ def is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (OSError, zipfile.BadZipFile, ValueError):
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
         return False
     return bool(names & {"xl/workbook.xml", "xl/workbook.bin", "content.xml"})
 
@@ -112,7 +112,7 @@ def _check_size(path: Path, limits: Limits) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
         raise FormatError(f"{path}: damaged or not a workbook ({error}).") from None
     limits.check_expanded(str(path), unpacked, path.stat().st_size)
 
