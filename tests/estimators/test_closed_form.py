@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
@@ -149,10 +150,10 @@ def test_features_of_extreme_size_are_solved_for(size, weights):
 
 
 def test_a_decomposition_that_fails_is_an_error_with_advice(monkeypatch):
-    def fail(matrix):
-        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    def fail(matrix, **given):
+        raise np.linalg.LinAlgError("leading minor not positive definite")
 
-    monkeypatch.setattr(np.linalg, "eigh", fail)
+    monkeypatch.setattr(scipy.linalg, "cho_factor", fail)
     X = np.random.default_rng(0).normal(size=(30, 120))
     with pytest.raises(InvalidInputError, match='set `solver="sgd"`'):
         SparseMLPClassifier(solver="ridge").fit(X, np.arange(30) % 2)

@@ -19,7 +19,7 @@ from ratoon.committee.members import (
 from ratoon.committee.problem import MANY_SAMPLES
 
 # Seconds of single fits on a computer with `_REFERENCE` float32 operations per second: per value
-# of X, per hidden neuron, per activation, per cube of samples of an eigendecomposition.
+# of X, per hidden neuron, per activation, per cube of samples for the ten penalties of a member.
 _REFERENCE = 186e9
 _PER_VALUE, _PER_NEURON, _PER_ACTIVATION, _PER_CUBE = 50e-9, 1e-6, 5e-9, 2.9e-10
 _FIXED = 0.05

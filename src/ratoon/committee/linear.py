@@ -13,7 +13,6 @@ from ratoon.committee.problem import CentredRows, Problem, Standardisation
 
 N_ITERATIONS = 3
 FEATURES_PER_SAMPLE = 4
-_EIGENDECOMPOSITION_UP_TO = 400
 _SMALLEST_LEVEL, _MAX_STEPS, _TOLERANCE = 0.03, 200, 1e-3
 
 
@@ -30,13 +29,6 @@ def ridge_duals(kernel: Array, targets: Array, penalties: Array) -> Array:
     """
     n_samples = kernel.shape[0]
     scale = max(float(np.trace(kernel)) / n_samples, 1e-12)
-    if n_samples <= _EIGENDECOMPOSITION_UP_TO:
-        values, vectors = np.linalg.eigh(kernel)
-        values = np.maximum(values, 0.0)
-        rotated = vectors.T @ targets
-        return np.array(
-            [vectors @ (rotated / (values + p * scale)[:, None]) for p in penalties.tolist()]
-        )
     solutions = []
     for penalty in penalties.tolist():
         factor = scipy.linalg.cho_factor(
