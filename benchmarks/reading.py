@@ -21,7 +21,7 @@ from common.isolate import run_fresh
 from common.machine import MachineState, describe
 from common.tables import markdown, parser, write_json
 
-SHAPES = ((300_000, 8, 5), (80_000, 30, 6), (20_000, 100, 6), (4_000, 500, 17), (10_000, 2_000, 6))
+SHAPES = ((300_000, 8, 5), (80_000, 30, 6), (20_000, 100, 6), (4_000, 500, 17), (2_000, 2_000, 6))
 """Rows, columns and decimals of CSV files."""
 
 EXAMPLES = """\
