@@ -89,25 +89,32 @@ def build_sdist(folder):
     return path
 
 
-def expected_tag(version):
+def expected_tag(version, *, is_free_threaded=False):
     """Return the tag of the wheel that a Python of this version builds.
 
-    From 3.12 on one wheel of the stable ABI serves every later version.
+    From 3.12 on one wheel of the stable ABI serves every later version that has a global lock.
     """
-    if version >= (3, 12):
+    if version >= (3, 12) and not is_free_threaded:
         return "cp312-abi3"
     name = f"cp{version[0]}{version[1]}"
-    return f"{name}-{name}"
+    return f"{name}-{name}{'t' * is_free_threaded}"
+
+
+VERSION = """
+import json, sys, sysconfig
+print(json.dumps([sys.version_info[:2], bool(sysconfig.get_config_var("Py_GIL_DISABLED"))]))
+"""
 
 
 def build_wheel(sdist, python, folder):
     """Build a wheel from the source distribution, as pip would, and return it."""
-    version = tuple(json.loads(run(python, "-c", "import sys; print(list(sys.version_info[:2]))")))
+    version, is_free_threaded = json.loads(run(python, "-c", VERSION))
+    tag = expected_tag(tuple(version), is_free_threaded=is_free_threaded)
     with tempfile.TemporaryDirectory() as place:
         run(python, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", place, sdist)
         (built,) = Path(place).glob("*.whl")
-        if expected_tag(version) not in built.name:
-            raise ReleaseError(f"{built.name} has no tag {expected_tag(version)}")
+        if tag not in built.name:
+            raise ReleaseError(f"{built.name} has no tag {tag}")
         with zipfile.ZipFile(built) as archive:
             names = archive.namelist()
         check_names(names, IN_WHEEL, ("tests/", "benchmarks/", "ratoon/tests"), built.name)

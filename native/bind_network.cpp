@@ -19,7 +19,7 @@ using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 
 template <typename T>
 HeldSamples dense_samples(const Strided<T>& x) {
-    require(x.shape(0) == 0 || x.shape(1) == 0 || x.stride(1) == 1,
+    require(x.shape(0) == 0 || x.shape(1) <= 1 || x.stride(1) == 1,
             "the features of a sample must be contiguous");
     require(x.stride(0) >= 0, "rows must follow each other in memory");
     const DenseRows<T> rows{.data = x.data(), .stride = Index(x.stride(0))};

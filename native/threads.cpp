@@ -85,7 +85,7 @@ class Pool {
         return true;
     }
 
-    int size() const { return int(workers_.size()); }
+    int size() const { return n_workers_.load(std::memory_order_relaxed); }
 
   private:
     // Starts threads until there are n; stops if the system refuses.
@@ -95,6 +95,7 @@ class Pool {
                 const int rank = int(workers_.size());
                 workers_.emplace_back([this, rank] { live(rank); });
                 workers_.back().detach();  // they end with the process; nothing to join after fork
+                n_workers_.store(rank + 1, std::memory_order_relaxed);
             } catch (const std::system_error&) {
                 return;
             } catch (const std::bad_alloc&) {
@@ -160,6 +161,7 @@ class Pool {
 
     std::mutex busy_;  // held by the caller whose job is running
     std::vector<std::thread> workers_;
+    std::atomic<int> n_workers_{0};
     std::atomic<const Task*> task_{nullptr};
     std::atomic<Index> n_tasks_{0};
     std::atomic<int> n_helpers_{0};

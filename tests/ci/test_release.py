@@ -49,6 +49,7 @@ def test_from_python_3_12_on_one_wheel_serves_all(check):
         "cp312-abi3",
         "cp312-abi3",
     ]
+    assert check.expected_tag((3, 14), is_free_threaded=True) == "cp314-cp314t"
 
 
 def test_missing_and_unexpected_files_are_found(check):

@@ -80,6 +80,14 @@ def test_dense_samples_of_any_form_predict_the_same_bytes(x, form):
     assert_array_equal(network.predict(as_samples(DENSE[form](x), np.float32)), expected)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_single_feature_may_be_a_column_of_a_table(x, order):
+    column = np.asarray(x, order=order)[:, 1:2]
+    network = network_for(1)
+    expected = network.predict(as_samples(np.ascontiguousarray(column), np.float32))
+    assert_array_equal(network.predict(as_samples(column, np.float32)), expected)
+
+
 def test_integers_and_booleans_are_read_as_numbers():
     network = network_for(50)
     x = np.random.default_rng(0).integers(0, 2, (9, 50))
