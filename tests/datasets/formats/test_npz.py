@@ -160,5 +160,5 @@ def test_an_archive_of_an_unknown_version_is_refused(tmp_path):
     content = bytearray((tmp_path / "a.npz").read_bytes())
     content[content.rindex(b"PK\x01\x02") + 6] = 64  # version needed to extract: 6.4
     (tmp_path / "a.npz").write_bytes(content)
-    with pytest.raises(FormatError, match="not a complete .npz archive"):
+    with pytest.raises(FormatError, match="not a complete"):
         read(tmp_path / "a.npz")
