@@ -84,6 +84,12 @@ def _elu_onnx(graph: GraphBuilder, z: str, slope: float) -> str:
     )
 
 
+def _silu_onnx(graph: GraphBuilder, z: str, slope: float) -> str:
+    # onnxruntime 1.26 fuses z * Sigmoid(z) to an operator that it does not have for float64.
+    above = graph.add("Add", graph.add("Exp", graph.add("Neg", z)), graph.constant(1.0, typed=True))
+    return graph.add("Div", z, above)
+
+
 def _capped(cap: float) -> Activation:
     return Activation(
         lambda z, _: np.clip(z, 0, z.dtype.type(cap)),
@@ -100,10 +106,7 @@ ACTIVATIONS = {
     "tanh": Activation(lambda z, _: np.tanh(z), lambda graph, z, _: graph.add("Tanh", z)),
     "logistic": Activation(lambda z, _: sigmoid(z), lambda graph, z, _: graph.add("Sigmoid", z)),
     "all_relu": Activation(_leaky, _leaky_onnx, slope=0.6, alternates=True),
-    "silu": Activation(
-        lambda z, _: z * sigmoid(z),
-        lambda graph, z, _: graph.add("Mul", z, graph.add("Sigmoid", z)),
-    ),
+    "silu": Activation(lambda z, _: z * sigmoid(z), _silu_onnx),
     "elu": Activation(_elu, _elu_onnx, slope=1.0),
     "relu6": _capped(6.0),
     "relu32": _capped(32.0),
