@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso, Ridge
 
 from ratoon.committee.linear import iterated_ridge, lasso_path, ridge_duals
 from ratoon.committee.members import FAN_IN, Design, HiddenLayer, MemberKind, fit_members
-from ratoon.committee.problem import CLIP, CentredRows, Standardisation
+from ratoon.committee.problem import CLIP, CentredRows, Problem, Standardisation
 
 PENALTIES = np.array([0.01, 1.0])
 
@@ -197,3 +197,15 @@ def test_sparse_samples_give_the_same_members_as_dense_ones(make, is_weighed, re
         )
         if member.hidden is None:
             assert scipy.sparse.issparse(other.x.rows)
+
+
+@pytest.mark.parametrize("n_samples", [400, 401])
+def test_pairs_are_looked_for_above_400_samples(n_samples):
+    x = np.random.default_rng(0).standard_normal((n_samples, 120)).astype(np.float32)
+    y = np.where(x[:, 3] * x[:, 8] > 0, 1.0, -1.0)
+    targets = np.stack((y, -y), axis=1)
+    groups = (y > 0).astype(np.int64)
+    problem = Problem(x, targets, np.ones(n_samples), groups, "softmax")
+    design = Design.for_problem(problem)
+    assert (MemberKind("pairs") in design.kinds) == (n_samples > 400)
+    assert not design.has_thresholds

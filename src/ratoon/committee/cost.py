@@ -14,6 +14,7 @@ from ratoon.committee.members import (
     MAX_FEATURES_FOR_PAIRS,
     MAX_NEURONS,
     MIN_NEURONS,
+    MIN_SAMPLES_FOR_PAIRS,
     NEURONS_PER_SAMPLE,
 )
 from ratoon.committee.problem import MANY_SAMPLES
@@ -67,7 +68,8 @@ def committee_cost(
     n, many = n_samples, n_samples > MANY_SAMPLES
     neurons = int(np.clip(NEURONS_PER_SAMPLE * n, MIN_NEURONS, MAX_NEURONS))
     n_linear = len(LINEAR)
-    n_hidden = len(HIDDEN) + (many and n_features <= MAX_FEATURES_FOR_PAIRS)
+    has_pairs = n > MIN_SAMPLES_FOR_PAIRS and n_features <= MAX_FEATURES_FOR_PAIRS
+    n_hidden = len(HIDDEN) + has_pairs
     width = n_hidden * neurons + 2 * n_outputs
     connections = (
         min(n_hidden * neurons * FAN_IN + 2 * n_outputs * n_features, n_features * width),

@@ -20,8 +20,8 @@ HIDDEN = ((0, 0.5), (1, 0.5), (2, 0.5))
 """Exponents q and r of the prior variance ``F_j^q * std_j^(2r)``, one pair for each member."""
 
 NEURONS_PER_SAMPLE, MIN_NEURONS, MAX_NEURONS, FAN_IN = 20, 1000, 4000, 10
-MAX_FEATURES_FOR_PAIRS, MAX_PRODUCTS = 5000, 50_000_000
-"""Limits of pair strength: features, and pairs of features times classes."""
+MAX_FEATURES_FOR_PAIRS, MAX_PRODUCTS, MIN_SAMPLES_FOR_PAIRS = 5000, 50_000_000, 400
+"""Limits of pair strength: features, pairs of features times classes, and samples."""
 
 MAX_TARGETS_FOR_SELECTION = 10
 """With more continuous targets no member selects features: each target has its own."""
@@ -75,7 +75,7 @@ class Design:
         kinds += [MemberKind("hidden", q, r) for q, r in HIDDEN if selects or q == 0]
         if (
             selects
-            and problem.has_many_samples
+            and problem.n_samples > MIN_SAMPLES_FOR_PAIRS
             and n_features <= MAX_FEATURES_FOR_PAIRS
             and n_features**2 * n_outputs <= MAX_PRODUCTS
         ):
