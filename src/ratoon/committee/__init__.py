@@ -31,8 +31,9 @@ Some additions.  Above 500 samples one quarter is held out for validation once, 
 random biases.  Above 400 samples of up to 5,000 features another hidden member draws inputs by pair
 strength: how well products of features predict the target.  For regression there are four more
 linear members with few features: the lasso, and one to three iterations of ridge regression with
-the squared weights as the next prior variance; all members that select features start with 1/100 of the prior share.  With
-more than 10 continuous targets no member selects features: each target would have its own.
+the squared weights as the next prior variance; all members that select features start with 1/100 of
+the prior share.  With more than 10 continuous targets no member selects features: each target would
+have its own.
 
 F is computed from training samples only.  Selecting features on all samples before a split leaks.
 """
