@@ -13,16 +13,20 @@ namespace ratoon {
 template <typename T>
 double softmax_cross_entropy(const T* output, const T* target, Index n, T* error) {
     const double top = double(*std::max_element(output, output + n));
+    // In double precision: rounded exponentials would leave nothing of an error close to 0.
+    constexpr Index kKept = 512;
+    double kept[kKept];
     double total = 0, sum = 0;
     for (Index i = 0; i < n; ++i) {
         const double e = std::exp(double(output[i]) - top);
         total += e;
-        error[i] = T(e);
+        if (i < kKept) kept[i] = e;
     }
     const double log_total = std::log(total);
     for (Index i = 0; i < n; ++i) {
-        sum -= double(target[i]) * (double(output[i]) - top - log_total);
-        error[i] = T(double(error[i]) / total - double(target[i]));
+        const double log_p = double(output[i]) - top - log_total;
+        sum -= double(target[i]) * log_p;
+        error[i] = T((i < kKept ? kept[i] / total : std::exp(log_p)) - double(target[i]));
     }
     return sum;
 }
