@@ -103,8 +103,9 @@ def test_what_is_not_a_table_is_refused(tmp_path):
 
 def test_a_column_of_a_data_frame_names_the_samples(tmp_path):
     frame = pd.DataFrame({"sample": ["A", "B", "C"], "g1": [1.0, 2.0, 3.0], "nr": [7, 8, 9]})
-    frame["class"] = np.array(["x", "y", "x"], dtype=object)
-    frame["sample"] = frame["sample"].astype(object)
+    text = pd.StringDtype("python")  # the only text that rdata can write with every pandas
+    frame["class"] = pd.array(["x", "y", "x"], dtype=text)
+    frame["sample"] = frame["sample"].astype(text)
     rdata.write_rds(tmp_path / "a.rds", frame)
     found = read(tmp_path / "a.rds")
     assert found.sample_names == ("A", "B", "C")
