@@ -7,7 +7,8 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
-from ratoon import SparseMLPClassifier, SparseMLPRegressor, load
+from ratoon import SparseMLPClassifier, SparseMLPRegressor, SparseMLPSurvival, load
+from ratoon.committee.fit import mixture_shares
 from ratoon.datasets import make_microarray
 from ratoon.errors import InvalidInputError, InvalidParameterError
 
@@ -165,6 +166,30 @@ def test_sample_weights_whose_sum_overflows_are_an_error_with_advice(make):
     X = np.random.default_rng(0).normal(size=(30, 120))
     with pytest.raises(InvalidInputError, match="sample weights differ by too many"):
         make().fit(X, np.arange(30) % 2, np.full(30, 1e308))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("make", "y"),
+    [
+        (SparseMLPClassifier, np.arange(30) % 2),
+        (SparseMLPRegressor, np.arange(30.0)),
+        (SparseMLPSurvival, np.c_[np.arange(1.0, 31.0), np.arange(30) % 2]),
+    ],
+)
+@pytest.mark.parametrize("scale", [1e38, 1e30])
+def test_values_whose_differences_overflow_are_an_error_with_advice(make, y, scale):
+    X = scale * np.sign(np.random.default_rng(0).normal(size=(30, 120)))
+    if scale < 1e37:
+        assert np.isfinite(np.asarray(make(random_state=0).fit(X, y).predict(X))).all()
+        return
+    with pytest.raises(InvalidInputError, match="no finite solution"):
+        make(random_state=0).fit(X, y)
+
+
+def test_errors_that_are_not_finite_have_no_mixture():
+    with pytest.raises(np.linalg.LinAlgError):
+        mixture_shares(np.full((2, 2), np.nan), np.ones(2), 1.0)
 
 
 def test_a_division_by_zero_is_an_error_with_advice(monkeypatch):

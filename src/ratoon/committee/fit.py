@@ -211,6 +211,8 @@ def mixture_shares(products: Array, prior: Array, strength: float) -> Array:
     for _ in range(200):
         shares = np.exp(log_shares)
         objective = float(shares @ (scaled @ shares + log_shares - log_prior))
+        if np.isnan(objective) and least == np.inf:
+            raise np.linalg.LinAlgError("the errors of the candidates are not finite")
         if objective <= least:
             found, least, rate = log_shares, objective, min(1.2 * rate, 0.9)
             # At the minimum, these equal the goal.  Damped steps converge to it.

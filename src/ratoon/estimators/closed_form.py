@@ -29,6 +29,8 @@ _NO_SOLUTION = (
     '  Scale them to about 1 and remove outliers, or train step by step: set `solver="sgd"`.'
 )
 
+_LARGEST = 1e37
+
 
 def solve(
     x: Samples,
@@ -96,8 +98,17 @@ def _problem(
     counted = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(counted > 0)
     goal = targets if kind == "squared" else 2.0 * (targets > 0.5) - 1.0
-    whole = Problem(x.values(np.float32), goal, counted, groups, kind, together)
+    whole = Problem(_values(x), goal, counted, groups, kind, together)
     return whole if rows.size == len(counted) else whole.take(rows), rows
+
+
+def _values(x: Samples) -> Any:
+    """Return values in single precision, or raise if their differences could overflow."""
+    values = x.values(np.float32)
+    stored = values.data if x.is_sparse else values
+    if stored.size and not max(float(stored.max()), -float(stored.min())) < _LARGEST:
+        raise InvalidInputError(_NO_SOLUTION)
+    return values
 
 
 def _fitted(problem: Problem, seed: int, **given: Any) -> Committee:
@@ -128,7 +139,7 @@ def solve_survival(
     event, rank = targets[:, 0] > 0, targets[:, 1]
     residuals = martingale_residuals(event, rank, counted)[:, None]
     strata = event.astype(np.int64)
-    whole = Problem(x.values(np.float32), residuals, counted, strata, "squared", together)
+    whole = Problem(_values(x), residuals, counted, strata, "squared", together)
     problem = whole if rows.size == len(counted) else whole.take(rows)
     try:
         with threadpool_limits(limits=1, user_api="blas"):
