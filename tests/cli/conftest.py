@@ -58,7 +58,8 @@ def model(folder):
     """A classifier trained on such a table, as a file."""
     path = folder / "model.ratoon"
     data = write_table(folder / "training.csv", n=200)
-    assert main(["train", str(data), "--label", "outcome", "-q", "-o", str(path)]) == 0
+    given = ["--label", "outcome", "--cv", "none", "-q", "-o", str(path)]
+    assert main(["train", str(data), *given]) == 0
     return path
 
 
@@ -67,5 +68,6 @@ def regressor(folder):
     x = np.random.default_rng(0).normal(size=(40, 5))
     np.savez(folder / "numbers.npz", X=x, y=x[:, 0] + 0.5)
     path = folder / "regressor.ratoon"
-    assert main(["train", str(folder / "numbers.npz"), "-q", "-o", str(path)]) == 0
+    given = ["--cv", "none", "-q", "-o", str(path)]
+    assert main(["train", str(folder / "numbers.npz"), *given]) == 0
     return path
