@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 import ratoon
 from ratoon.cli import (
     compare,
+    compare_strategies,
     cost,
     data,
     demo,
@@ -52,7 +53,7 @@ Start with [bold]ratoon demo[/bold], then use your own file:
 """
 
 CLASSES: dict[Callable[..., None], type[TyperCommand]] = {
-    compare.compare_strategies: compare.StrategiesCommand
+    compare_strategies.compare_strategies: compare_strategies.StrategiesCommand
 }
 """Commands with a class of their own."""
 
@@ -74,7 +75,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         enrich.enrich,
         select.select,
     ),
-    "Compare": (compare.compare, compare.compare_strategies, reproduce.reproduce),
+    "Compare": (compare.compare, compare_strategies.compare_strategies, reproduce.reproduce),
     "Deploy a model": (export.export, export.slim, serve.serve),
     "Data and computer": (cost.plan, cost.bench),
 }
